@@ -21,7 +21,7 @@ from theodolite.evidence.ragged import Ragged
 from theodolite.evidence.shards import InMemoryShards, compute_evidence_digest, find_shard_starts
 from theodolite.evidence.store import stored
 from theodolite.evidence.store_writer import EvidenceWriter
-from theodolite.testing.evidence_bytes import difference_between
+from theodolite.testing.evidence_bytes import find_difference
 from theodolite.testing.strategies import token_evidence
 
 WORDS = [[3, 4, 5], [], [6, 4, 7, 8]]
@@ -76,10 +76,10 @@ def test_cut_anywhere_and_joined_is_the_same_bytes(
 ) -> None:
     a, b = sorted(data.draw(st.tuples(*[st.integers(0, len(evidence))] * 2)))
     whole = TokenEvidence.joined([evidence[:a], evidence[a:b], evidence[b:]])
-    assert difference_between(whole, evidence) == ""
+    assert find_difference(whole, evidence) == ""
     assert compute_evidence_digest(whole) == compute_evidence_digest(evidence)
     again = from_sample_arrays(evidence[:1], to_sample_arrays(evidence))
-    assert difference_between(again[:], evidence[:]) == ""
+    assert find_difference(again[:], evidence[:]) == ""
 
 
 def test_digest_knows_where_rows_start() -> None:
@@ -149,7 +149,7 @@ def test_a_rectangle_is_never_made() -> None:
 def test_saved_and_loaded(tmp_path: Path) -> None:
     evidence = plant_example(TokenEvidence, 1)
     evidence.save(tmp_path / "bundle")
-    assert difference_between(load(tmp_path / "bundle"), evidence) == ""
+    assert find_difference(load(tmp_path / "bundle"), evidence) == ""
     (tmp_path / "bundle" / "tokens.starts.npy").unlink()
     with pytest.raises(UnsafeInputError):
         load(tmp_path / "bundle")
@@ -177,10 +177,10 @@ def test_stored_in_pieces_as_in_memory(
     assert len(store.shards()) == len(memory.shards())
     for there, here in zip(store.shards(), memory.shards(), strict=True):
         assert compute_evidence_digest(there.evidence()) == compute_evidence_digest(here.evidence())
-        assert difference_between(there.evidence(), here.evidence()) == ""
+        assert find_difference(there.evidence(), here.evidence()) == ""
         value = there.evidence().value
         assert len(value.flat) <= 15 or len(value) == 1
-    assert difference_between(store.first(), memory.first()) == ""
+    assert find_difference(store.first(), memory.first()) == ""
 
 
 def test_a_piece_of_empty_sequences_is_read_again(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_a_piece_of_empty_sequences_is_read_again(tmp_path: Path) -> None:
     pieces = stored_as(tmp_path / "s", evidence, 1, rows=1).shards()
     assert [len(piece.evidence().tokens.flat) for piece in pieces] == [3, 0, 4]
     whole = TokenEvidence.joined([piece.evidence() for piece in pieces])
-    assert difference_between(whole, evidence) == ""
+    assert find_difference(whole, evidence) == ""
 
 
 def test_parts_are_committed_and_older_readers_refuse(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import theodolite
 from theodolite import ext
-from theodolite.metrics.cards import card
+from theodolite.metrics.cards import format_card
 from theodolite.metrics.catalogue import catalogue
 from theodolite.testing import planted_concepts
 
@@ -42,7 +42,10 @@ def test_function_metric_defaults() -> None:
     assert metric.title == "Mean squared error of concept predictions"
     assert [null.name for null in metric.nulls] == ["permuted values"]
     assert not metric.decides and metric.version == 1
-    assert card(metric)["range"] == "0 to 1" and "no validation record" in metric.card.limitations
+    assert (
+        format_card(metric)["range"] == "0 to 1"
+        and "no validation record" in metric.card.limitations
+    )
     assert metric.cite == f"{__name__}.squared_error"
 
 

@@ -23,7 +23,7 @@ from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import CATALOGUE, Metric, PerSample, SampleMean, metric
 from theodolite.metrics.catalogue import catalogue, find_metric, find_metric_and_options
 from theodolite.metrics.generate import FUNCTIONS, functions_package
-from theodolite.metrics.options import bounds
+from theodolite.metrics.options import get_bounds
 from theodolite.testing import planted_concepts, recording
 from theodolite.testing.laws import scored
 from theodolite.testing.strategies import FOR, options_of
@@ -42,7 +42,7 @@ def nonsense(metric: Metric) -> Iterator[dict[str, Any]]:
         if option not in metric.options():
             continue
         several = isinstance(metric.default(option), tuple)
-        low, high = bounds(hint)
+        low, high = get_bounds(hint)
         wrong: list[Any] = ["banana"]
         wrong += [] if low is None else [low - 1]
         wrong += [] if high is None else [high + 1]

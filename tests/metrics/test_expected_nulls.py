@@ -19,7 +19,7 @@ from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.metrics.catalogue import catalogue
-from theodolite.metrics.located.pointing_game import box_area, disc_area, hits, over_pairs
+from theodolite.metrics.located.pointing_game import average_pairs, box_area, disc_area, find_hits
 
 DRAWS = 300
 RANDOM = np.random.default_rng(0)
@@ -161,8 +161,8 @@ def test_peaks_anywhere(target: str, tolerance: float | None) -> None:
     def drawn() -> Any:
         for _ in range(DRAWS):
             peak = RANDOM.random((*whole.maps.shape[:2], 2))
-            hit, there = hits(whole, peak, target, tolerance)
-            each = over_pairs(whole, hit, there, "all", "pairs")
+            hit, there = find_hits(whole, peak, target, tolerance)
+            each = average_pairs(whole, hit, there, "all", "pairs")
             yield each.part.sum() / each.whole.sum()
 
     null = expected(

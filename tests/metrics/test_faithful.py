@@ -16,7 +16,11 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.surrogate_settings import compute_outputs
 from theodolite.metrics.catalogue import catalogue
-from theodolite.metrics.faithful.frame import members, surrogate_outputs, surrogate_warnings
+from theodolite.metrics.faithful.frame import (
+    compute_surrogate_outputs,
+    find_members,
+    surrogate_warnings,
+)
 from theodolite.testing.strategies import surrogate_evidence
 
 HEAD = np.array([[2.0, 0, 1], [0, 1, -1], [-1, 2, 0]])
@@ -95,7 +99,8 @@ def test_worked_outputs() -> None:
 def test_a_plane_by_coordinates_is_the_same_as_by_dot_products() -> None:
     evidence = WORKED["a plane"][0]
     assert_allclose(
-        surrogate_outputs(evidence, "linear", "coordinates"), surrogate_outputs(evidence, "linear")
+        compute_surrogate_outputs(evidence, "linear", "coordinates"),
+        compute_surrogate_outputs(evidence, "linear"),
     )
 
 
@@ -174,7 +179,7 @@ def test_against_naive_oracle(
 @given(evidence=surrogate_evidence(), surrogate=st.sampled_from(["linear", "rebuilt"]))
 @settings(max_examples=60)
 def test_coordinates_against_least_squares(evidence: SurrogateEvidence, surrogate: str) -> None:
-    found = surrogate_outputs(evidence, surrogate, "coordinates")
+    found = compute_surrogate_outputs(evidence, surrogate, "coordinates")
     assert_allclose(found, naive_outputs(evidence, surrogate, "coordinates"), rtol=1e-6, atol=1e-8)
 
 
@@ -182,7 +187,7 @@ def test_coordinates_against_least_squares(evidence: SurrogateEvidence, surrogat
 @settings(max_examples=60)
 def test_accuracy_kept_against_counts(evidence: SurrogateEvidence) -> None:
     network = compute_outputs(evidence)
-    found = surrogate_outputs(evidence)
+    found = compute_surrogate_outputs(evidence)
     rates = []
     for outputs in (found, network):
         right = [
@@ -197,7 +202,7 @@ def test_accuracy_kept_against_counts(evidence: SurrogateEvidence) -> None:
 @given(evidence=surrogate_evidence())
 @settings(max_examples=60)
 def test_relative_error_by_class_against_loops(evidence: SurrogateEvidence) -> None:
-    network, found = compute_outputs(evidence), surrogate_outputs(evidence)
+    network, found = compute_outputs(evidence), compute_surrogate_outputs(evidence)
     expected = np.full(len(evidence.classes), np.nan)
     for i in range(len(expected)):
         rows = np.flatnonzero(evidence.labels == i)
@@ -215,7 +220,7 @@ def test_removal_against_loops(way: str, evidence: SurrogateEvidence, of: str) -
     e, each = evidence, []
     for x in range(len(e)):
         chosen = int(compute_outputs(e)[x].argmax()) if of == "predicted" else int(e.labels[x])
-        used = [int(j) for j in np.flatnonzero(members(e)[:, chosen])]
+        used = [int(j) for j in np.flatnonzero(find_members(e)[:, chosen])]
         used.sort(key=lambda j: -e.importances[j, chosen])
         if not used or len(e.classes) == 1:
             continue
@@ -263,7 +268,7 @@ def test_scale_between_vectors_and_importances_does_not_matter() -> None:
     longer = replace(
         evidence, vectors=evidence.vectors * 3, importances=np.asarray(evidence.importances) / 3
     )
-    assert_allclose(surrogate_outputs(longer), surrogate_outputs(evidence))
+    assert_allclose(compute_surrogate_outputs(longer), compute_surrogate_outputs(evidence))
 
 
 def test_half_precision_is_enough_for_large_numbers() -> None:

@@ -20,7 +20,7 @@ from theodolite.language.judges import judge_and_people
 from theodolite.metrics import judge_detection, judge_intruder
 from theodolite.metrics.accepted.krippendorff import JudgeAgreement
 from theodolite.metrics.catalogue import find_metric
-from theodolite.metrics.language._judgments import LIKE, OTHER_EXPLANATION
+from theodolite.metrics.language._judgments import MAX_FREQUENCY_RATIO, OTHER_EXPLANATION
 from theodolite.metrics.language.judges import JudgeDetection, JudgeFuzzing, JudgeIntruder
 from theodolite.results import Score
 from theodolite.testing.strategies import judgment_evidence
@@ -195,7 +195,8 @@ def test_another_explanation_is_of_a_latent_that_is_active_as_often() -> None:
         like = {
             other
             for other in range(6)
-            if other != own and max(often[[own, other]]) <= LIKE * min(often[[own, other]])
+            if other != own
+            and max(often[[own, other]]) <= MAX_FREQUENCY_RATIO * min(often[[own, other]])
         }
         assert others == (like or {-1})
 

@@ -15,7 +15,7 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Chances
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.metrics import relevance_mass, relevance_peak, relevance_rank, sparseness
-from theodolite.metrics.faithful.maps import MOST, RandomizationSimilarity, ideal
+from theodolite.metrics.faithful.maps import MOST, RandomizationSimilarity, make_ideal_map
 from theodolite.metrics.shared.map_nulls import CHANCES, SHUFFLED_IMAGES
 from theodolite.testing.strategies import saliency_evidence
 
@@ -117,9 +117,9 @@ def test_a_threshold_without_a_step_is_undefined() -> None:
 
 def test_an_ideal_map_reaches_what_is_said_to_be_the_most() -> None:
     sure = replace(worked(), clean=np.ones(1))
-    assert_allclose(removal_faithfulness(ideal(sure)), MOST)
+    assert_allclose(removal_faithfulness(make_ideal_map(sure)), MOST)
     unsure = replace(worked(), clean=np.array([0.1]), most_first=np.full((1, 1, 50), 0.9))
-    assert removal_faithfulness(unsure) <= removal_faithfulness(ideal(unsure))
+    assert removal_faithfulness(unsure) <= removal_faithfulness(make_ideal_map(unsure))
     assert_allclose(MOST, 2 * (1 - math.exp(-1)) / (1 + 1 - math.exp(-1)))
 
 

@@ -19,12 +19,12 @@ from theodolite.language.texts.dense_latents import latents_of_both_signs
 from theodolite.metrics.catalogue import find_metric
 from theodolite.metrics.language._probes import (
     STRENGTHS,
-    aurocs,
+    compute_aurocs,
     fitted_probe,
     logistic_regressions,
-    pooled_codes,
+    pool_activations,
 )
-from theodolite.metrics.language.latent_probe import chosen_latents, folds, halves
+from theodolite.metrics.language.latent_probe import choose_latents, split_folds, split_halves
 from theodolite.results import Score
 
 
@@ -94,19 +94,19 @@ def test_several_latents_tell_what_none_does() -> None:
     assert single.value < 0.85
     assert several.value > 0.97
     # by hand: the latents of the first half, fitted to it, scored on the other
-    choosing = halves(evidence, 0)
-    codes = pooled_codes(evidence, "max")
-    best = chosen_latents(codes, truth, np.repeat(choosing[:, None], 1, axis=1), "auroc",
+    choosing = split_halves(evidence, 0)
+    codes = pool_activations(evidence, "max")
+    best = choose_latents(codes, truth, np.repeat(choosing[:, None], 1, axis=1), "auroc",
                           "positive", 5)[0]  # fmt: skip
-    merit = aurocs(np.where(parts, 1.0, 0.0)[choosing], truth[choosing, 0])
+    merit = compute_aurocs(np.where(parts, 1.0, 0.0)[choosing], truth[choosing, 0])
     assert best.tolist() == np.argsort(-merit, kind="stable")[:5].tolist()
     values = np.where(parts, 1.0, 0.0)[:, best]
-    probe = fitted_probe(values[choosing], truth[choosing, 0], folds(evidence, 0)[choosing])
+    probe = fitted_probe(values[choosing], truth[choosing, 0], split_folds(evidence, 0)[choosing])
     rest = ~choosing
-    expected = aurocs(probe.scores(values)[rest, None], truth[rest, 0])[0]
+    expected = compute_aurocs(probe.scores(values)[rest, None], truth[rest, 0])[0]
     assert several.value == pytest.approx(expected)
     assert several.detail.chosen == pytest.approx(
-        aurocs(probe.scores(values)[choosing, None], truth[choosing, 0])
+        compute_aurocs(probe.scores(values)[choosing, None], truth[choosing, 0])
     )
 
 
@@ -114,7 +114,7 @@ def test_a_perfect_latent_has_an_interval() -> None:
     truth = (np.arange(200) % 2 == 0)[:, None]
     evidence = of_values(np.where(truth, 1.0, 0.0), truth)
     score = scored("latent_probe", evidence)
-    rest = ~halves(evidence, 0)
+    rest = ~split_halves(evidence, 0)
     n = min(int(truth[rest].sum()), int((~truth[rest]).sum()))
     assert score.value == 1.0
     assert (score.interval.low, score.interval.high) == pytest.approx((0.025 ** (1 / n), 1.0))
@@ -125,7 +125,7 @@ def test_a_perfect_latent_has_an_interval() -> None:
     documents = of_values(
         np.where(truth, 1.0, 0.0), truth, samples=Samples(np.arange(200), clusters=pairs)
     )
-    rest = ~halves(documents, 0)
+    rest = ~split_halves(documents, 0)
     fewer = len(np.unique(pairs[rest]))
     assert scored("latent_probe", documents).interval.low == pytest.approx(0.025 ** (1 / fewer))
 
@@ -187,8 +187,10 @@ def test_anchors_of_the_pack(pack: dict[str, Any]) -> None:
             ),
             latents=Latents.numbered(1152),
         )  # fmt: skip
-        pooled = pooled_codes(codes, "max").block(0, 1152)
-        each = [aurocs(pooled[sets == n], label[sets == n]) for n in range(len(pack["sets"]))]
+        pooled = pool_activations(codes, "max").block(0, 1152)
+        each = [
+            compute_aurocs(pooled[sets == n], label[sets == n]) for n in range(len(pack["sets"]))
+        ]
         best = {
             name.partition("_")[0]: (float(own.max()), int(own.argmax()))
             for name, own in zip(pack["sets"], each, strict=True)
@@ -207,12 +209,12 @@ def test_neurons_enter_once_with_each_sign() -> None:
         tokens=[[0, 1]] * 60, dense=values.tolist(), truth=truth, concepts=["a"]
     )
     sparse = latents_of_both_signs(neurons)
-    pooled = pooled_codes(sparse, "max").block(0, 6)
+    pooled = pool_activations(sparse, "max").block(0, 6)
     by_hand = np.maximum(np.concatenate([values, -values], axis=2), 0).max(axis=1)
     np.testing.assert_allclose(pooled, by_hand)
-    choosing = halves(sparse, 0)
-    best = chosen_latents(
-        pooled_codes(sparse, "max"), truth, choosing[:, None], "auroc", "positive"
+    choosing = split_halves(sparse, 0)
+    best = choose_latents(
+        pool_activations(sparse, "max"), truth, choosing[:, None], "auroc", "positive"
     )
     assert best[0].tolist() == [4]
     assert scored("latent_probe", sparse).value == 1.0

@@ -13,8 +13,8 @@ from theodolite._verdicts.from_scores import verdicts
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.metrics.catalogue import find_metric
 from theodolite.metrics.language import splitting as module
-from theodolite.metrics.language._probes import aurocs, fitted_probe, pooled_codes
-from theodolite.metrics.language.latent_probe import folds, halves, known_labels
+from theodolite.metrics.language._probes import compute_aurocs, fitted_probe, pool_activations
+from theodolite.metrics.language.latent_probe import find_known_labels, split_folds, split_halves
 from theodolite.testing.strategies import token_evidence
 
 
@@ -30,9 +30,11 @@ from theodolite.testing.strategies import token_evidence
     ],
 )
 def test_worked(curve: list[float], expected: float) -> None:
-    np.testing.assert_equal(module.splits([np.array([f1]) for f1 in curve]), [expected])
+    np.testing.assert_equal(
+        module.compute_relative_gains([np.array([f1]) for f1 in curve]), [expected]
+    )
     # another resample that goes on to the end changes nothing
-    several = module.splits([np.array([f1, 0.1 * k]) for k, f1 in enumerate(curve)])
+    several = module.compute_relative_gains([np.array([f1, 0.1 * k]) for k, f1 in enumerate(curve)])
     np.testing.assert_equal(several, [expected, len(curve) - 1.0])
 
 
@@ -49,8 +51,12 @@ def test_f1_is_that_of_scikit_learn() -> None:
 @settings(max_examples=4, deadline=None)
 @given(evidence=token_evidence())
 def test_by_hand(evidence: TokenEvidence) -> None:
-    values = pooled_codes(evidence, "max").block(0, len(evidence.latents))
-    choosing, known, fold = halves(evidence, 0), known_labels(evidence), folds(evidence, 0)
+    values = pool_activations(evidence, "max").block(0, len(evidence.latents))
+    choosing, known, fold = (
+        split_halves(evidence, 0),
+        find_known_labels(evidence),
+        split_folds(evidence, 0),
+    )
     expected = []
     for concept in range(evidence.truth.shape[1]):
         there = evidence.truth[:, concept]
@@ -58,7 +64,7 @@ def test_by_hand(evidence: TokenEvidence) -> None:
         if any(len(set(there[rows].tolist())) < 2 for rows in (first, rest)):
             expected.append(math.nan)
             continue
-        merit = aurocs(values[first], there[first])
+        merit = compute_aurocs(values[first], there[first])
         order = sorted(range(values.shape[1]), key=lambda x: (-merit[x], x))
         last, split = None, 0
         for k in range(1, min(10, len(order)) + 1):

@@ -27,7 +27,7 @@ from theodolite.metrics import (
     sufficiency,
 )
 from theodolite.metrics.catalogue import find_metric
-from theodolite.metrics.language.latent_probe import halves
+from theodolite.metrics.language.latent_probe import split_halves
 from theodolite.testing.strategies import token_evidence
 
 # the cat sat / a cat ran . / the dog sat / no dogs here
@@ -109,7 +109,7 @@ def test_worked_probe() -> None:
         evidence = TokenEvidence(
             tokens=[[0]] * 24, latent=latent, value=rows, truth=truth * 6, latents=1
         )
-        held_out = ~halves(evidence, 0)
+        held_out = ~split_halves(evidence, 0)
         score_of = np.array(values * 6)[held_out]
         there = np.array(truth * 6)[held_out, 0].astype(bool)
         pairs = [(x > y) + 0.5 * (x == y) for x in score_of[there] for y in score_of[~there]]
@@ -231,7 +231,7 @@ def test_probe_by_hand(evidence: TokenEvidence) -> None:
     for row, active, _ in tokens_of(evidence):
         for latent, v in active.items():
             pooled[row, latent] = max(pooled[row, latent], v)
-    choosing = halves(evidence, 0)
+    choosing = split_halves(evidence, 0)
     known = np.ones(evidence.truth.shape, bool) if evidence.known is None else evidence.known
 
     def auroc(values: np.ndarray, there: np.ndarray) -> float:
@@ -254,12 +254,12 @@ def test_halves_share_no_cluster_and_know_no_order() -> None:
     evidence = planted_tokens(60)
     clusters = np.arange(60) // 4
     object.__setattr__(evidence.samples, "clusters", clusters)
-    first = halves(evidence, 3)
+    first = split_halves(evidence, 3)
     assert 0 < first.sum() < 60
     assert not set(clusters[first]) & set(clusters[~first])
     order = np.random.default_rng(0).permutation(60)
-    assert (halves(evidence[order], 3) == first[order]).all()
-    assert (halves(evidence, 4) != first).any()
+    assert (split_halves(evidence[order], 3) == first[order]).all()
+    assert (split_halves(evidence, 4) != first).any()
 
 
 def test_without_a_random_dictionary_that_null_is_undefined() -> None:

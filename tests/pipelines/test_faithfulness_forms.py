@@ -15,7 +15,7 @@ from theodolite.evidence.axes import Classes, Samples
 from theodolite.evidence.surrogate_settings import compute_outputs
 from theodolite.explainers.discovery._self_representation import lasso_representation
 from theodolite.explainers.discovery.concept_shap import ConceptShap
-from theodolite.metrics.faithful.frame import surrogate_outputs
+from theodolite.metrics.faithful.frame import compute_surrogate_outputs
 from theodolite.models.patches import Patches
 from theodolite.pipelines.faithfulness.explained_layer import ClassPatches, ExplainedLayer
 from theodolite.pipelines.faithfulness.explanations import (
@@ -81,7 +81,7 @@ def test_centered_subspaces_lose_the_mean_of_a_class() -> None:
     own, errors = layer.labels == 0, {}
     for name in ("mcd_lasso", "mcd_lasso_uncentered"):
         evidence = make_surrogate_evidence(explained(layer, name, 1), layer, 0, TRAINING, full=True)
-        gap = surrogate_outputs(evidence)[own, 0] - compute_outputs(evidence)[own, 0]
+        gap = compute_surrogate_outputs(evidence)[own, 0] - compute_outputs(evidence)[own, 0]
         errors[name] = float(np.abs(gap).mean())
     assert errors["mcd_lasso_uncentered"] < 0.1 * errors["mcd_lasso"]
 

@@ -13,7 +13,7 @@ from theodolite.datasets.labeled_images import LabeledImages
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Samples
 from theodolite.evidence.surrogate_settings import compute_outputs
-from theodolite.metrics.faithful.frame import surrogate_outputs
+from theodolite.metrics.faithful.frame import compute_surrogate_outputs
 from theodolite.metrics.faithful.surrogates import SurrogateError
 from theodolite.models.backbones import Backbone
 from theodolite.models.features import Preprocessing
@@ -89,9 +89,10 @@ def test_what_is_rebuilt_is_what_head_and_vectors_give() -> None:
     evidence = make_surrogate_evidence(
         explain_layer(layer, "nmf", 2, 0, TRAINING), layer, 0, TRAINING, full=True
     )
-    stored = surrogate_outputs(evidence, "rebuilt")
+    stored = compute_surrogate_outputs(evidence, "rebuilt")
     assert (
-        np.abs(surrogate_outputs(replace(evidence, rebuilt=None), "rebuilt") - stored).max() < 1e-4
+        np.abs(compute_surrogate_outputs(replace(evidence, rebuilt=None), "rebuilt") - stored).max()
+        < 1e-4
     )
 
 
@@ -104,7 +105,7 @@ def test_a_class_that_is_never_predicted_gets_no_concepts() -> None:
         "class 'c': got 0 samples; needed 2 or more that are predicted as it.",
     )
     assert np.isnan(evidence.importances[:, 2]).all()
-    np.testing.assert_allclose(surrogate_outputs(evidence)[:, 2], -100.0)
+    np.testing.assert_allclose(compute_surrogate_outputs(evidence)[:, 2], -100.0)
     assert evidence.learned is None and evidence.embeddings is None
 
 

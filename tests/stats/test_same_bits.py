@@ -121,7 +121,7 @@ def test_pixels(case: tuple[int, int, int, int], height: int, width: int) -> Non
     pixels = random.integers(0, sizes)
     native, numpy = np.empty((2, n, 3), np.int64)
     functions.pixel_ranks(maps, sizes, pixels, native)
-    places.pixel_ranks(maps, sizes, pixels, numpy)
+    places.rank_pixels(maps, sizes, pixels, numpy)
     np.testing.assert_array_equal(native, numpy)
 
 

@@ -23,7 +23,7 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Samples
 from theodolite.evidence.files import load
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
-from theodolite.metrics.faithful.frame import surrogate_outputs
+from theodolite.metrics.faithful.frame import compute_surrogate_outputs
 from theodolite.pipelines.faithfulness.method_forms import FORMS
 from theodolite.report.html import write_report
 from theodolite_reproductions.protocols import PROTOCOLS
@@ -75,7 +75,9 @@ class TestMiddle:
         found = middle_evidence(images, rest, "pca", 2, 0)
         mean = rest.outputs(images.train)[:, 2].mean()
         for surrogate in ("linear", "rebuilt", "linearized"):
-            np.testing.assert_allclose(surrogate_outputs(found, surrogate)[:, 2], mean, rtol=1e-5)
+            np.testing.assert_allclose(
+                compute_surrogate_outputs(found, surrogate)[:, 2], mean, rtol=1e-5
+            )
         with pytest.raises(EvidenceError, match="before the pooling"):
             middle_evidence(images, RestOfNetwork(network, "3"), "pca", 2, 0)
 

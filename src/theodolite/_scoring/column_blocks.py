@@ -32,8 +32,8 @@ from theodolite.metrics.blocks import (
     Blockwise,
     Common,
     Truths,
-    blocks_of,
-    merged_parts,
+    merge_parts,
+    split_into_blocks,
 )
 
 
@@ -119,7 +119,7 @@ class ColumnBlocks:
         """Return the stored columns of the evidence that the job counts."""
         key, null = (subsample.digest, size), job.null_model
         names: Any = subsample.first
-        concepts = blocks_of(len(names.concepts), size)
+        concepts = split_into_blocks(len(names.concepts), size)
         if key not in self._columns:
             self._columns[key] = self._store(
                 _read_columns,
@@ -273,4 +273,4 @@ def _merge_parts(left: Arrays, right: Arrays) -> Arrays:
     for side in (left, right):
         if RAISED in side:
             return side
-    return merged_parts(left, right)
+    return merge_parts(left, right)

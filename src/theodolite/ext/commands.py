@@ -1,4 +1,4 @@
-"""What packages with commands of their own share with ours: options and the bar of progress.
+"""Share options and the progress bar with packages that define their own commands.
 
 A command is an entry point in the group ``theodolite.commands``: a Typer program.
 """

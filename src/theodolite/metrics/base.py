@@ -131,7 +131,7 @@ class Metric:
     @property
     def needs(self) -> type[Evidence]:
         """The kind of evidence, read from the signature that counts."""
-        kind: type[Evidence] = option_checks.hints_of(self._counts())["evidence"]
+        kind: type[Evidence] = option_checks.get_hints(self._counts())["evidence"]
         return kind
 
     @cached_property
@@ -206,15 +206,15 @@ class Metric:
 
     def choices(self, option: str) -> tuple[Any, ...]:
         """What an option can be chosen among, where that is a list."""
-        return option_checks.choices(self.hints()[option])
+        return option_checks.get_choices(self.hints()[option])
 
     def sentence(self, option: str) -> str:
         """What an option says."""
-        return option_checks.sentence(self.hints()[option])
+        return option_checks.get_sentence(self.hints()[option])
 
     def hints(self) -> dict[str, Any]:
         """The types of the options, with their limits."""
-        return {**option_checks.hints_of(self._counts()), **option_checks.hints_of(_value(self))}
+        return {**option_checks.get_hints(self._counts()), **option_checks.get_hints(_value(self))}
 
     def options(self) -> dict[str, Any]:
         """All options with their defaults."""
@@ -248,7 +248,7 @@ interval or nominal. Did you mean 'nominal'?
                 f"options of {self.name}", repr(option), f"some of {', '.join(known) or 'none'}",
                 did_you_mean(option, known),
             )  # fmt: skip
-        value = option_checks.check(self.name, option, self.hints()[option], choice)
+        value = option_checks.check_choice(self.name, option, self.hints()[option], choice)
         if isinstance(choice, str | int | float | tuple | None):
             _CHECKED[key] = value
         return value

@@ -1,4 +1,4 @@
-"""Pooled states that are measured from some concepts at a time, wherever their columns lie."""
+"""Compute pooled metrics from blocks of concepts at a time, wherever their columns are stored."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from theodolite.metrics.states import Pooled, ratio
 BLOCK = 32
 """Concepts of a block: an item of two blocks then has 1,024 pairs, and takes 64 columns."""
 VECTORS = 8
-"""The same of concepts with vectors, whose columns are wider."""
+"""Number of concepts per block if concepts have vectors, whose columns are wider."""
 MOST_KINDS = 20
 """Distinct whole numbers up to which a column is counted as categories."""
 AT, SUM, COUNT, VALUE = "at", "sum", "count", "value"
@@ -30,7 +30,7 @@ class BlockItem:
 
     first: range
     second: range | None = None
-    """Of pairs: the block of the others, which may be the same."""
+    """For pairs, the block of the other concepts, which may be the same."""
 
     @property
     def blocks(self) -> tuple[range, ...]:
@@ -44,14 +44,14 @@ class BlockItem:
         return [number for block in self.blocks for number in block]
 
 
-def blocks_of(n: int, size: int) -> list[range]:
-    """All concepts in blocks; one empty block where there is none."""
+def split_into_blocks(n: int, size: int) -> list[range]:
+    """Split all concepts into blocks; one empty block if there are none."""
     return [range(at, min(at + size, n)) for at in range(0, max(n, 1), size)]
 
 
 @dataclass(frozen=True, eq=False)
 class Common:
-    """What a part must know about the columns of all concepts."""
+    """Facts about the columns of all concepts that each part needs."""
 
     discrete: bool
     """Whether all values are whole numbers."""
@@ -64,7 +64,7 @@ class Common:
 
     @classmethod
     def of(cls, evidence: Evidence) -> "Common":
-        """Of the columns at hand."""
+        """Compute the facts from the available columns."""
         concept: Any = getattr(evidence, "explained", evidence)
         own = np.zeros((len(evidence), 0)) if hasattr(evidence, "explained") else concept.values
         values = np.asarray(own, np.float64)  # of vectors, their concepts' values are not read
@@ -78,17 +78,17 @@ class Common:
         )
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """As plain arrays."""
+        """Return the facts as plain arrays."""
         return {name: np.asarray(value) for name, value in vars(self).items()}
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> "Common":
-        """Again."""
+        """Restore the facts from plain arrays."""
         plain: dict[str, Any] = {n: a if a.ndim else a.item() for n, a in arrays.items()}
         return cls(**plain)
 
     def merged(self, other: "Common") -> "Common":
-        """Of both."""
+        """Combine the facts of two shards."""
         return Common(
             self.discrete and other.discrete,
             self.many_kinds or other.many_kinds,
@@ -99,7 +99,7 @@ class Common:
 
 
 def many_whole_numbers(values: Float[np.ndarray, "samples concepts"]) -> bool:
-    """Whether some column holds codes of a number: whole ones, and more than a list of kinds."""
+    """Return whether a column holds integers with more values than categories may have."""
     return any(
         is_discrete(column) and len(np.unique(np.round(column))) > MOST_KINDS for column in values.T
     )
@@ -116,7 +116,7 @@ class Truths:
 
     @classmethod
     def of(cls, evidence: Evidence) -> "Truths":
-        """Of all concepts of the evidence."""
+        """Return the truth of all concepts of the evidence."""
         concept: Any = getattr(evidence, "explained", evidence)
         truth, known = (
             None if flags is None else np.packbits(np.asarray(flags, bool).T, axis=1)
@@ -126,25 +126,25 @@ class Truths:
         return cls(empty if truth is None else truth, known, len(evidence))
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """As plain arrays."""
+        """Return the truth as plain arrays."""
         arrays = {"truth": self.truth, "n": np.array(self.n)}
         return arrays if self.known is None else arrays | {"known": self.known}
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> "Truths":
-        """Again."""
+        """Restore the truth from plain arrays."""
         return cls(arrays["truth"], arrays.get("known"), int(arrays["n"]))
 
     def __len__(self) -> int:
         return len(self.truth)
 
     def flags(self, j: int) -> tuple[Bool[np.ndarray, " samples"], Bool[np.ndarray, " samples"]]:
-        """Whether each sample has a concept, and whether that is known."""
+        """Return whether each sample has a concept, and whether that is known."""
         own = _bits(self.truth[j], self.n)
         return own, np.ones(self.n, bool) if self.known is None else _bits(self.known[j], self.n)
 
     def table(self, concepts: list[int] | range) -> Bool[np.ndarray, "samples concepts"]:
-        """The truth of some concepts."""
+        """Return the truth of some concepts."""
         return np.asarray(_bits(self.truth[list(concepts)], self.n).T)
 
 
@@ -154,14 +154,14 @@ def _bits(packed: UInt[np.ndarray, "*n bytes"], n: int) -> Bool[np.ndarray, "*n 
 
 @dataclass(frozen=True, eq=False)
 class BlockContext:
-    """What a part is measured from beside the columns of its own concepts."""
+    """Inputs of a part besides the columns of its own concepts."""
 
     item: BlockItem
     n: int
     """Concepts in all."""
     common: Common
     truths: Truths | None = None
-    """Of all concepts, for a state that needs them."""
+    """Truth of all concepts, for a state that needs it."""
 
     @property
     def pairs(self) -> Int[np.ndarray, "pairs 2"]:
@@ -173,7 +173,8 @@ class BlockContext:
         return np.asarray(grid + np.array([0, n_first]))
 
     def of_pairs(self, scores: Float[np.ndarray, "rows pairs"], over: str) -> dict[str, np.ndarray]:
-        """The scores of all pairs of this item, or for each concept their sum and number."""
+        """Compute the scores of all pairs of this item, or for each concept their sum and
+        number."""
         concepts, pairs = np.array(self.item.concepts, np.int64), self.pairs
         if over == "pairs":
             i, j = concepts[pairs].T
@@ -186,12 +187,12 @@ class BlockContext:
         return {AT: concepts, SUM: total, COUNT: defined.sum(axis=2).astype(float)}
 
     def of_concepts(self, values: Float[np.ndarray, "*rows concepts"]) -> dict[str, np.ndarray]:
-        """A value for each concept of this item."""
+        """Compute a value for each concept of this item."""
         return {AT: np.array(self.item.concepts, np.int64), VALUE: values}
 
 
-def merged_parts(left: Arrays, right: Arrays) -> dict[str, np.ndarray]:
-    """What two parts give together: what both have for one place is added."""
+def merge_parts(left: Arrays, right: Arrays) -> dict[str, np.ndarray]:
+    """Merge two parts; values for the same place are added."""
     at = np.union1d(left[AT], right[AT])
     both = {AT: at}
     for name in left:
@@ -220,8 +221,8 @@ class Blockwise(Pooled):
 
     @classmethod
     def items(cls, n: int) -> Iterator[BlockItem]:
-        """All items for so many concepts; those on the diagonal, half the work, come last."""
-        blocks = blocks_of(n, cls.block)
+        """List all items for this many concepts, those on the diagonal (half the work) last."""
+        blocks = split_into_blocks(n, cls.block)
         if not cls.pairs:
             yield from (BlockItem(block) for block in blocks)
             return
@@ -238,10 +239,10 @@ class Blockwise(Pooled):
 
     @classmethod
     def measure(cls, evidence: Any, weights: RowWeights, **options: Any) -> np.ndarray:
-        """All items here and now."""
+        """Compute all items in this process."""
         n, common = len(evidence.concepts), Common.of(evidence)
         truths = Truths.of(evidence) if cls.needs_truths else None
-        tree = Tree(merged_parts)
+        tree = Tree(merge_parts)
         for item in cls.items(n):
             own = evidence if len(item.concepts) == n else select_concepts(evidence, item.concepts)
             tree.add(cls.part(own, weights, BlockContext(item, n, common, truths), **options), 1)

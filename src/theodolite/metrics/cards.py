@@ -1,9 +1,9 @@
-"""Metric cards: the one source for the command line, the docs and the report."""
+"""Format metric cards for the command line, the docs and the report."""
 
 from typing import Any
 
 from theodolite.metrics.base import Metric
-from theodolite.metrics.options import needed
+from theodolite.metrics.options import describe_needed
 from theodolite.metrics.validation import get_validation
 
 STREAMS = "adds up piece by piece: constant memory, whatever the number of samples"
@@ -13,8 +13,8 @@ NEEDS_ALL = (
 )
 
 
-def card(entry: Metric) -> dict[str, Any]:
-    """What a reader must know about a score, in the order they would ask."""
+def format_card(entry: Metric) -> dict[str, Any]:
+    """Format what a reader must know about a score, in the order they would ask."""
     needs = [f"{entry.needs.kind} evidence: {', '.join(entry.uses)}"]
     for option, choices in entry.uses_if.items():
         needs += [f"{', '.join(a)} for {option}={choice}" for choice, a in choices.items()]
@@ -32,18 +32,18 @@ def card(entry: Metric) -> dict[str, Any]:
         "nulls": "; ".join(f"{b.label}: {b.description}" for b in entry.nulls),
         "needs": "; ".join(needs),
         "options": "\n".join(
-            _option(entry, name) for name in entry.options() if len(entry.choices(name)) != 1
+            _format_option(entry, name) for name in entry.options() if len(entry.choices(name)) != 1
         ),
         "cost": entry.card.cost,
         "size": STREAMS if entry.streams else NEEDS_ALL,
         "reference": entry.cite,
         "version": entry.version,
-        "certificate": certificate_text(entry),
+        "certificate": format_validation(entry),
     }
 
 
-def certificate_text(entry: Metric) -> str:
-    """What its certificate says, in one line."""
+def format_validation(entry: Metric) -> str:
+    """Format the validation record of a metric in one line."""
     certificate = get_validation(entry.name, entry.version)
     if certificate is None:
         return "none yet"
@@ -51,12 +51,12 @@ def certificate_text(entry: Metric) -> str:
     return f"{certificate.text}; valid for {certificate.range_text} ({release})"
 
 
-def _option(entry: Metric, name: str) -> str:
-    """An option with its default, its choices or limits, and its sentence."""
+def _format_option(entry: Metric, name: str) -> str:
+    """Format an option with its default, its choices or limits, and its description."""
     default = entry.default(name)
     values = ", ".join(map(str, default)) if isinstance(default, tuple) else str(default)
     others = [str(choice) for choice in entry.choices(name) if choice != default]
     if name in entry.sweeps or not others:
-        others = [] if entry.choices(name) else [needed(entry.hints()[name])]
+        others = [] if entry.choices(name) else [describe_needed(entry.hints()[name])]
     allowed = f"; {', '.join(others)}" if others else ""
     return f"{name}: {values} (default{allowed}). {entry.sentence(name)}".strip()

@@ -1,4 +1,4 @@
-"""The catalogue, filled by walking the package: a metric is found because its file is there."""
+"""Register metrics by importing every module of the package, and find them by name."""
 
 import difflib
 import functools
@@ -50,7 +50,7 @@ def _load_packages() -> None:
     load_library()
     registry.kinds()  # metrics of other packages may need kinds of theirs
     before = set(CATALOGUE)
-    for package, name, _ in load_plugins(GROUP, _unless_it_fails):
+    for package, name, _ in load_plugins(GROUP, _remove_on_failure):
         for entered in sorted(set(CATALOGUE) - before):
             if fault := _fault_of(CATALOGUE[entered]):
                 del CATALOGUE[entered]
@@ -59,8 +59,8 @@ def _load_packages() -> None:
 
 
 @contextmanager
-def _unless_it_fails() -> Iterator[None]:
-    """What a package enters goes again if an exception ends it."""
+def _remove_on_failure() -> Iterator[None]:
+    """Remove what a package registered if an exception ends its import."""
     before = dict(CATALOGUE)
     try:
         with registry.unless_it_fails():
@@ -88,7 +88,7 @@ def _fault_of(metric: Metric) -> str:
 
 
 def find_metric(name: str) -> Metric:
-    """One metric by its name, or by what papers call it.
+    """Return a metric by its name, or by its name in papers.
 
     >>> find_metric("CTL").name, find_metric("surf-mae").name
     ('concept_task_leakage', 'surrogate_error')
@@ -101,7 +101,7 @@ def find_metric(name: str) -> Metric:
 
 
 def find_metric_and_options(name: str) -> tuple[Metric, dict[str, Any]]:
-    """The same, with the options that a paper's name implies: CGIM2 is form 2 of CGIM."""
+    """Return a metric, and the options that a paper's name implies: CGIM2 is form 2 of CGIM."""
     if name in catalogue():
         return catalogue()[name], {}
     bearers = paper_names().get(_folded(name), ())
@@ -121,7 +121,7 @@ def find_metric_and_options(name: str) -> tuple[Metric, dict[str, Any]]:
 
 
 def paper_names() -> dict[str, tuple[str, ...]]:
-    """What papers call them, without case and hyphens, and the metrics that go by it.
+    """Return the metrics by their names in papers, without case and hyphens.
 
     A name that begins several (SURF: SURF_MAE and SURF_EMD) is none of them.
     """

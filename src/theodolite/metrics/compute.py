@@ -1,4 +1,5 @@
-"""From arrays to a metric's value: what the functions of ``theodolite.metrics`` call."""
+"""Compute a metric's value from arrays. Called by the generated functions of
+``theodolite.metrics``."""
 
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
@@ -16,14 +17,14 @@ DTYPES = {"flag": bool, "index": np.int64}
 
 
 def number(state: type[Any], arrays: Mapping[str, Any], options: Mapping[str, Any]) -> float:
-    """The value of a metric without sweeps and detail."""
+    """Compute a metric without sweeps and detail."""
     return float(table(state, arrays, options))
 
 
 def table(
     state: type[Any], arrays: Mapping[str, Any], options: Mapping[str, Any]
 ) -> NDArray[np.float64]:
-    """The value of a metric: axes of the swept options, then of the items."""
+    """Compute a metric with axes for the swept options, then for the items."""
     metric = metric_of(state)
     checked = metric.check(options)
     counting = metric.counting_options()
@@ -40,15 +41,15 @@ def evidence_of(kind: type[Evidence], arrays: Mapping[str, Any]) -> Evidence:
     """
     present = {name: values for name, values in arrays.items() if values is not None}
     own: dict[str, Any] = {name: values for name, values in present.items() if "." not in name}
-    lengths = _lengths(kind, present)
+    lengths = _get_lengths(kind, present)
     for field, inner in kind.inner_kinds():
         inside = {n.partition(".")[2]: v for n, v in present.items() if n.startswith(f"{field}.")}
         own[field] = inner(**_filled(inner, inside, lengths))
     return kind(**_filled(kind, own, lengths))
 
 
-def _lengths(kind: type[Evidence], arrays: Mapping[str, Any]) -> dict[str, int]:
-    """How long each axis is, from the arrays that lie on it."""
+def _get_lengths(kind: type[Evidence], arrays: Mapping[str, Any]) -> dict[str, int]:
+    """Return the length of each axis from the arrays along it."""
     layouts = dict(kind.layouts())
     for field, inner in kind.inner_kinds():
         layouts |= {f"{field}.{name}": layout for name, layout in inner.layouts()}

@@ -16,7 +16,7 @@ from theodolite.evidence.plugins import is_ours
 from theodolite.metrics import base
 from theodolite.metrics.array_names import array_layout, infer_kind, read_array
 from theodolite.metrics.catalogue import find_metric, load_library
-from theodolite.metrics.options import hints_of
+from theodolite.metrics.options import get_hints
 from theodolite.metrics.shared.permuted import permuted
 from theodolite.metrics.states import PerSample, SampleMean, arrays_of, state_from
 from theodolite.metrics.validation import register_validation
@@ -148,7 +148,9 @@ def _check_numbers(name: str, returned: Any, n: int) -> PerSample:
 
 def _default_null(name: str, state: type[Any], uses: tuple[str, ...]) -> base.NullModel:
     """Return a baseline that permutes the first array with one row per sample."""
-    kind = hints_of(getattr(state, "each", None) or getattr(state, "measure", state.of))["evidence"]
+    kind = get_hints(getattr(state, "each", None) or getattr(state, "measure", state.of))[
+        "evidence"
+    ]
     for path in uses:
         layout = array_layout(kind, path)
         if layout is not None and layout.axes[0] == "samples" and not layout.ragged:

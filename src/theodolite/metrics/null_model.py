@@ -1,4 +1,4 @@
-"""What a null is: the same evidence with an explanation that knows nothing, or without a fault."""
+"""Define null baselines: evidence with an uninformative explanation, or without a defect."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ class NullModel:
 
     name: str
     description: str
-    """What it stands for, in a reader's words."""
+    """Description in a reader's words."""
     make: Callable[..., Any] | None = None
     """(evidence, seed) -> evidence; or (state, seed) -> state. Evidence may be a shard of many, and
     the same seed is given with each: draw what holds for all samples from the seed alone, and what
@@ -44,7 +44,7 @@ class NullModel:
     """The array of the evidence, with an axis ``chances``, in which draws of it travel: ``make``
     gets the number of one for a seed, and a claim must exceed them all (``verdicts.draws``)."""
     beaten: str = ""
-    """What a score that beats it may be called, where no claim needs that: it is only said."""
+    """Claim for a score that beats it, shown only."""
     if_not_beaten: str = ""
     """What is said, as partly, of a score that beats the other nulls and not surely this one."""
     options: dict[str, Any] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class NullModel:
             raise ValueError(message)
 
     def made(self, evidence: Any, seed: int, sums: Mapping[str, np.ndarray] | None = None) -> Any:
-        """The evidence under the null, or the state; without sums, what is at hand is all."""
+        """Return the evidence or state under the null; without sums, from all samples."""
         if self.make is None:
             message = f"the null {self.name!r} is not drawn: read it from `Metric.null_state`"
             raise ValueError(message)
@@ -80,7 +80,7 @@ class NullModel:
     def expectation(
         self, evidence: Any, sums: Mapping[str, np.ndarray] | None = None, **options: Any
     ) -> PerSample:
-        """What each sample contributes on average; without sums, what is at hand is all."""
+        """Return what each sample contributes on average under the null."""
         assert self.expected is not None  # noqa: S101  else it is drawn
         if self.sums is None:
             return self.expected(evidence, **options)

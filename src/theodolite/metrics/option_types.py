@@ -1,4 +1,4 @@
-"""Options that several metrics share: each with its limits and its sentence, written once."""
+"""Define types of options that several metrics share, each with its limits and description."""
 
 from collections.abc import Sequence
 from typing import Annotated, Literal

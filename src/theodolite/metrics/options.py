@@ -1,4 +1,4 @@
-"""Options of metrics: what each may be, in words, and the one check that all doors share."""
+"""Describe and check the options of metrics. Every caller uses the same check."""
 
 import types
 from collections.abc import Callable, Mapping, Sequence
@@ -15,76 +15,80 @@ SCALARS = (str, int, float, bool, type(None))
 
 
 @cache
-def hints_of(function: Callable[..., Any]) -> Mapping[str, Any]:
-    """The types of a function's parameters with their constraints.
+def get_hints(function: Callable[..., Any]) -> Mapping[str, Any]:
+    """Return the types of a function's parameters with their constraints.
 
     Read at the first use, not when the metric is declared: a state may name itself in them.
     """
     return get_type_hints(function, include_extras=True)
 
 
-def bare(hint: Any) -> Any:
-    """The type without its constraints and its sentence."""
+def strip_metadata(hint: Any) -> Any:
+    """Return the type without its constraints and description."""
     while get_origin(hint) is Annotated:
         hint = get_args(hint)[0]
     return hint
 
 
-def sentence(hint: Any) -> str:
-    """What the option says, as declared beside its type."""
+def get_sentence(hint: Any) -> str:
+    """Return the description of an option, declared next to its type."""
     for extra in getattr(hint, "__metadata__", ()):
         if isinstance(extra, FieldInfo) and extra.description:
             return extra.description
     return ""
 
 
-def choices(hint: Any) -> tuple[Any, ...]:
-    """What the option can be chosen among; of an option that takes several, each of them."""
-    plain = bare(hint)
+def get_choices(hint: Any) -> tuple[Any, ...]:
+    """Return the choices of an option; if it takes several, those of each."""
+    plain = strip_metadata(hint)
     if get_origin(plain) is Literal:
         return get_args(plain)
-    inner = _inner(plain)
-    return () if inner is None else choices(inner)
+    inner = _get_inner(plain)
+    return () if inner is None else get_choices(inner)
 
 
-def bounds(hint: Any) -> tuple[float | None, float | None]:
-    """The smallest and the largest number allowed, where there are such; of several, of each."""
-    low, high = _limit(hint, "ge", "gt"), _limit(hint, "le", "lt")
-    inner = _inner(bare(hint))
-    return bounds(inner) if inner is not None and low is None and high is None else (low, high)
+def get_bounds(hint: Any) -> tuple[float | None, float | None]:
+    """Return the smallest and largest allowed number, if limited; if it takes several, of each."""
+    low, high = _get_limit(hint, "ge", "gt"), _get_limit(hint, "le", "lt")
+    inner = _get_inner(strip_metadata(hint))
+    return get_bounds(inner) if inner is not None and low is None and high is None else (low, high)
 
 
-def needed(hint: Any) -> str:
-    """What an option takes, in words.
+def describe_needed(hint: Any) -> str:
+    """Describe what an option accepts.
 
-    >>> needed(Literal["a", "b", "c"]), needed(Sequence[int])
+    >>> describe_needed(Literal["a", "b", "c"]), describe_needed(Sequence[int])
     ('a, b or c', 'one or more whole numbers')
     """
-    plain = bare(hint)
+    plain = strip_metadata(hint)
     if get_origin(plain) is Literal:
         return _either([str(choice) for choice in get_args(plain)])
     if get_origin(plain) in {Union, types.UnionType}:
         members = [m for m in get_args(plain) if m is not type(None)]
-        limits = _limits(hint)
-        return ", or ".join([*(needed(m) + limits for m in members), "nothing (None)"])
-    inner = _inner(plain)
+        limits = _format_limits(hint)
+        return ", or ".join([*(describe_needed(m) + limits for m in members), "nothing (None)"])
+    inner = _get_inner(plain)
     if inner is not None:
-        named = choices(inner)
+        named = get_choices(inner)
         if named:
             return f"one or more of {', '.join(map(str, named))}"
-        return f"one or more {needed(inner).removeprefix('a ').replace('number', 'numbers', 1)}"
+        plural = describe_needed(inner).removeprefix("a ").replace("number", "numbers", 1)
+        return f"one or more {plural}"
     words = {int: "a whole number", float: "a number", str: "a word", bool: "True or False"}
-    return words.get(plain, str(plain)) + _limits(hint)
+    return words.get(plain, str(plain)) + _format_limits(hint)
 
 
-def check(metric: str, option: str, hint: Any, choice: Any) -> Any:
-    """The choice if it is allowed: as it came where that is the same, so that 1 stays 1."""
+def check_choice(metric: str, option: str, hint: Any, choice: Any) -> Any:
+    """Return the choice if it is allowed, unchanged where equal, so that 1 stays 1."""
     plain = _plain_numbers(choice)
     try:
-        value = _adapter(hint).validate_python(plain)
+        value = _get_adapter(hint).validate_python(plain)
     except ValidationError as error:
         raise EvidenceError(
-            f"{metric}: {option}", repr(choice), needed(hint), did_you_mean(choice, choices(hint))
+            f"{metric}: {option}",
+            repr(choice),
+            describe_needed(hint),
+            did_you_mean(choice, get_choices(hint)),
         ) from error
     if isinstance(value, list | tuple):
         value, plain = tuple(value), tuple(plain)
@@ -102,8 +106,8 @@ def _plain_numbers(choice: Any) -> Any:
     return choice
 
 
-def _adapter(hint: Any) -> Any:
-    """The check of a type, made once; not typed, as the checks of shapes in tests refuse it."""
+def _get_adapter(hint: Any) -> Any:
+    """Return the cached check of a type; untyped, as the shape checks in tests refuse it."""
     try:
         return _made_adapter(hint)
     except TypeError:  # a constraint that cannot be looked up
@@ -115,15 +119,15 @@ def _made_adapter(hint: Any) -> Any:
     return TypeAdapter(hint)
 
 
-def _inner(plain: Any) -> Any:
-    """The type of each, of an option that takes several."""
+def _get_inner(plain: Any) -> Any:
+    """Return the item type of an option that takes several values."""
     origin, arguments = get_origin(plain), get_args(plain)
     several = isinstance(origin, type) and issubclass(origin, Sequence) and bool(arguments)
     return arguments[0] if several else None
 
 
-def _limit(hint: Any, *kinds: str) -> float | None:
-    """A limit among the constraints that stand beside a type."""
+def _get_limit(hint: Any, *kinds: str) -> float | None:
+    """Return a limit among the constraints of a type."""
     for extra in getattr(hint, "__metadata__", ()):
         for constraint in extra.metadata if isinstance(extra, FieldInfo) else [extra]:
             for kind in kinds:
@@ -132,11 +136,11 @@ def _limit(hint: Any, *kinds: str) -> float | None:
     return None
 
 
-def _limits(hint: Any) -> str:
-    """The limits in words, after the noun."""
-    low, high = _limit(hint, "ge", "gt"), _limit(hint, "le", "lt")
-    above = "above " if _limit(hint, "gt") is not None else ""
-    below = "below " if _limit(hint, "lt") is not None else ""
+def _format_limits(hint: Any) -> str:
+    """Format the limits, to follow the noun."""
+    low, high = _get_limit(hint, "ge", "gt"), _get_limit(hint, "le", "lt")
+    above = "above " if _get_limit(hint, "gt") is not None else ""
+    below = "below " if _get_limit(hint, "lt") is not None else ""
     if low is not None and high is not None:
         return f", {above}{low:g} to {below}{high:g}"
     if low is not None:

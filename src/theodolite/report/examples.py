@@ -14,7 +14,7 @@ from theodolite.errors import UnsafeInputError
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.metrics.located.concept_location import inside_regions
-from theodolite.metrics.shared.ranking import RankBy, importance, ranked
+from theodolite.metrics.shared.ranking import RankBy, compute_importance, select_top_concepts
 from theodolite.report.overlays import (
     Annotation,
     EmbeddedImage,
@@ -138,8 +138,8 @@ def _example(material: RunMaterial, evidence: Any, i: int, file: str) -> Example
     explained: Any = by_kind([evidence])[ConceptEvidence]
     weighs = explained.weights is not None and explained.predicted is not None
     by: RankBy = "contribution" if weighs else "value"
-    contributions = importance(explained[i : i + 1], by, "signed")
-    order = ranked(contributions, min(NAMED, len(explained.concepts)))[0].tolist()
+    contributions = compute_importance(explained[i : i + 1], by, "signed")
+    order = select_top_concepts(contributions, min(NAMED, len(explained.concepts)))[0].tolist()
     names, classes = explained.concepts.names, explained.classes.names
     label = "" if explained.labels is None else classes[explained.labels[i]]
     predicted = "" if explained.predicted is None else classes[explained.predicted[i]]

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from theodolite._stats.draws import ENOUGH
 from theodolite.metrics.base import Metric
-from theodolite.metrics.cards import card
+from theodolite.metrics.cards import format_card
 from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import QUESTIONS
 from theodolite.report.citations import references
@@ -27,7 +27,7 @@ def note(metric: Metric, scores: Sequence[Score] = ()) -> dict[str, Any]:
     >>> parts["title"], len(parts["formulas"]), dict(parts["facts"])["Name"]
     ('Concept existence (CEM)', 1, Markup('<code>concept_existence</code>, version 1'))
     """
-    known = card(metric)
+    known = format_card(metric)
     paper = references().get(metric.cite)
     summary, details = _docstring_parts(metric)
     values = f"{known['range']}, {known['direction']}".replace("inf", "∞").replace("-", "−")

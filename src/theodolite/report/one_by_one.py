@@ -13,7 +13,12 @@ from theodolite._verdicts.scores_file import ComparedRecord, score_named, score_
 from theodolite._verdicts.words import percent
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.catalogue import catalogue
-from theodolite.metrics.shared.ranking import importance, nameable, population_mask, ranked_among
+from theodolite.metrics.shared.ranking import (
+    compute_importance,
+    find_eligible,
+    get_population_mask,
+    select_top_eligible,
+)
 from theodolite.report.figures.scales import get_item_interval
 from theodolite.report.figures.score_strip import end_text, strip_axis
 from theodolite.report.figures.strips import item_strips, shared_strips
@@ -174,11 +179,13 @@ def named_and_there(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """How often each concept is among those named first, how often it is then there, and in which
     share of all samples."""
-    scores = importance(evidence, options["rank_by"], options["order"])
-    first, known = ranked_among(scores, nameable(evidence, options["named"]), int(options["top"]))
+    scores = compute_importance(evidence, options["rank_by"], options["order"])
+    first, known = select_top_eligible(
+        scores, find_eligible(evidence, options["named"]), int(options["top"])
+    )
     if evidence.known is not None:
         known = known & np.take_along_axis(evidence.known, first, axis=1)
-    known = known & population_mask(evidence, options["population"])[:, None]
+    known = known & get_population_mask(evidence, options["population"])[:, None]
     truth = np.asarray(evidence.truth, bool)
     there = np.take_along_axis(truth, first, axis=1) & known
     n = truth.shape[1]

@@ -1,4 +1,4 @@
-"""Tests for packages that bring metrics or kinds of evidence: the laws that ours are held to.
+"""Test metrics and kinds of evidence of other packages with the laws that ours obey.
 
 It needs hypothesis: ``pip install 'theodolite[testing]'``.
 """

@@ -17,7 +17,7 @@ from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import load, save
 from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import catalogue, find_metric
-from theodolite.testing.evidence_bytes import difference_between
+from theodolite.testing.evidence_bytes import find_difference
 from theodolite.testing.laws import LAWS, Law, hold
 from theodolite.testing.planted_ends import check_planted_end, plant_end
 from theodolite.testing.strategies import evidence_of, options_of
@@ -147,7 +147,7 @@ def check_cutting(bundle: Evidence, at: int) -> None:
     """Check that shards of evidence joined are the evidence."""
     at = min(at, len(bundle))
     parts = [part for part in (bundle[:at], bundle[at:]) if len(part)]
-    different = difference_between(bundle, type(bundle).joined(parts))
+    different = find_difference(bundle, type(bundle).joined(parts))
     hold(not different, f"{bundle.kind}: `{different}` is different after cutting and joining.")
 
 
@@ -155,7 +155,7 @@ def check_saving(bundle: Evidence) -> None:
     """Check that evidence is the same after writing and reading it."""
     with tempfile.TemporaryDirectory() as folder:
         save(bundle, Path(folder) / "evidence")
-        different = difference_between(bundle, load(Path(folder) / "evidence"))
+        different = find_difference(bundle, load(Path(folder) / "evidence"))
     hold(not different, f"{bundle.kind}: `{different}` is different after saving and loading.")
 
 
@@ -172,7 +172,7 @@ def check_audit(bundle: Evidence) -> None:
 
 
 def _quickly(examples: int) -> settings:
-    """No deadline, the same examples every time."""
+    """Return test settings without deadline and with the same examples every time."""
     checks = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
     return settings(
         max_examples=examples, deadline=None, derandomize=True, database=None,

@@ -1,4 +1,4 @@
-"""Evidence as bytes, to see that it is the same."""
+"""Convert evidence to bytes, to compare two bundles. Used by the laws and by tests."""
 
 from dataclasses import fields
 
@@ -9,13 +9,13 @@ from theodolite.evidence.base import Evidence
 from theodolite.evidence.ragged import Ragged
 
 
-def evidence_bytes(evidence: Evidence) -> bytes:
-    """The bytes of all arrays, inner bundles too."""
+def encode_evidence(evidence: Evidence) -> bytes:
+    """Return the bytes of all arrays, including those of inner bundles."""
     parts = []
     for field in fields(evidence):
         member = getattr(evidence, field.name)
         if isinstance(member, Evidence):
-            parts.append(evidence_bytes(member))
+            parts.append(encode_evidence(member))
         elif isinstance(member, np.ndarray):
             parts.append(member.tobytes())
         elif isinstance(member, Ragged):
@@ -28,8 +28,8 @@ def _arrays(ragged: Ragged) -> list[np.ndarray]:
     return [ragged.flat, ragged.starts, *inner]
 
 
-def difference_between(left: Evidence, right: Evidence) -> str:
-    """The first thing that tells two bundles apart; nothing where they are the same."""
+def find_difference(left: Evidence, right: Evidence) -> str:
+    """Return the first difference of two bundles; None if they are equal."""
     if type(left) is not type(right):
         return f"{type(left).__name__} and {type(right).__name__}"
     for field in fields(left):
@@ -41,7 +41,7 @@ def difference_between(left: Evidence, right: Evidence) -> str:
 
 def _same(left: object, right: object) -> bool:
     if isinstance(left, Evidence) and isinstance(right, Evidence):
-        return not difference_between(left, right)
+        return not find_difference(left, right)
     if isinstance(left, Samples) and isinstance(right, Samples):
         names = ("index", "ids", "clusters")
         return all(_same(getattr(left, name), getattr(right, name)) for name in names)

@@ -15,7 +15,7 @@ from theodolite.evidence.base import Evidence
 from theodolite.evidence.ragged import Ragged
 from theodolite.metrics.array_names import array_layout, read_array, replace_array
 from theodolite.metrics.base import Metric, NullModel, Pooled, SampleMean
-from theodolite.testing.evidence_bytes import evidence_bytes
+from theodolite.testing.evidence_bytes import encode_evidence
 from theodolite.testing.recorded import recording
 
 Law = Callable[[Metric, Any, dict[str, Any], int], None]
@@ -31,7 +31,7 @@ def hold(condition: object, message: str) -> None:
 
 
 def state(entry: Metric, evidence: Evidence, options: dict[str, Any], weights: Any = None) -> Any:
-    """What a metric counts in evidence."""
+    """Build the state of a metric from evidence."""
     counting = {k: v for k, v in options.items() if k in entry.counting_options()}
     return entry.state.of(evidence, weights, **counting)
 
@@ -39,19 +39,19 @@ def state(entry: Metric, evidence: Evidence, options: dict[str, Any], weights: A
 def null_state(
     entry: Metric, baseline: NullModel, evidence: Evidence, options: dict[str, Any], **more: Any
 ) -> Any:
-    """What it counts under a null."""
+    """Build the state under a null."""
     counting = {k: v for k, v in options.items() if k in entry.counting_options()}
     return entry.null_state(baseline, evidence, **more, **counting)
 
 
 def value(entry: Metric, counts: Any, options: dict[str, Any]) -> np.ndarray:
-    """What it reads from a state."""
+    """Compute the value of a state."""
     finishing = {k: v for k, v in options.items() if k not in entry.counting_options()}
     return np.asarray(counts.value(**finishing))
 
 
 def scored(entry: Metric, evidence: Evidence, options: dict[str, Any]) -> np.ndarray:
-    """Its value of evidence."""
+    """Compute the value of evidence."""
     return value(entry, state(entry, evidence, options), options)
 
 
@@ -83,15 +83,15 @@ def evidence_is_left_unchanged(
 ) -> None:
     """Scoring changes no byte of its input."""
     del seed
-    before = evidence_bytes(whole)
+    before = encode_evidence(whole)
     scored(entry, whole, options)
-    hold(evidence_bytes(whole) == before, "scoring changes an array of the evidence")
+    hold(encode_evidence(whole) == before, "scoring changes an array of the evidence")
 
 
 def value_stays_within_bounds(
     entry: Metric, whole: Any, options: dict[str, Any], seed: int
 ) -> None:
-    """Each value is undefined or lies where the declaration says."""
+    """Check that each value is undefined or within the declared bounds."""
     del seed
     _hold_bounds(entry, scored(entry, whole, options), "value")
 
@@ -122,7 +122,7 @@ def shards_merge_to_the_whole(
 def state_survives_travelling(
     entry: Metric, whole: Any, options: dict[str, Any], seed: int
 ) -> None:
-    """A state that another process sends back gives the same value."""
+    """Check that a state sent to another process gives the same value."""
     del seed
     counts = state(entry, whole, options)
     again = pickle.loads(pickle.dumps(counts))  # noqa: S301  of our own making
@@ -133,7 +133,7 @@ def state_survives_travelling(
 def undefined_samples_are_counted(
     entry: Metric, whole: Any, options: dict[str, Any], seed: int
 ) -> None:
-    """A sample without data is undefined: it counts as such, and changes no score of the others.
+    """Check that a sample without data counts as undefined and changes no other score.
 
     This holds for the default options; another may say that missing data is a miss.
     """
@@ -202,7 +202,7 @@ def relabelling_concepts_relabels_the_result(
 
 
 def weights_repeat_samples(entry: Metric, whole: Any, options: dict[str, Any], seed: int) -> None:
-    """A weight of two counts a sample twice, a weight of nought not at all."""
+    """Check that weight two counts a sample twice, and weight zero not at all."""
     times = np.random.default_rng(seed).integers(0, 3, size=len(whole))
     expected = scored(entry, whole, options)
     if issubclass(entry.state, Pooled):  # neighbors and fits stay those of the samples as they are
@@ -234,7 +234,7 @@ def global_randomness_is_untouched(
 def nulls_are_evidence_of_the_same_kind(
     entry: Metric, whole: Any, options: dict[str, Any], seed: int
 ) -> None:
-    """A null gives evidence, or a state, of the same kind; a seed gives one null."""
+    """Check that a null gives evidence or a state of the same kind, one per seed."""
     hold(entry.nulls, "there is no null baseline")
     for baseline in entry.nulls:
         name = f"the baseline {baseline.name!r}"
@@ -251,7 +251,7 @@ def nulls_are_evidence_of_the_same_kind(
         hold(type(null) is type(whole), f"{name} makes another kind of evidence")
         hold(len(null) == len(whole), f"{name} makes another number of samples")
         again = baseline.made(whole, seed)
-        equal = evidence_bytes(again) == evidence_bytes(null)
+        equal = encode_evidence(again) == encode_evidence(null)
         hold(equal, f"{name} makes different evidence for one seed")
         values = scored(entry, null, options | baseline.options)
         _hold_bounds(entry, values, f"the value of {name},")
@@ -262,7 +262,7 @@ def _is_what_samples_give_on_average(
 ) -> None:
     name = f"the expected baseline {baseline.name!r}"
     hold(not baseline.random, f"{name} is declared as random")
-    before = evidence_bytes(whole)
+    before = encode_evidence(whole)
     null = null_state(entry, baseline, whole, options)
     hold(type(null) is entry.state, f"{name} makes a state of another class")
     expected = value(entry, null, options)
@@ -279,7 +279,7 @@ def _is_what_samples_give_on_average(
     twice = null_state(entry, baseline, whole, options, weights=np.full((1, len(whole)), 2.0))
     doubled = value(entry, twice, options)[0]
     hold_equal(doubled, expected, f"{name} gives {{}} with weight 2 instead of {{}}")
-    hold(evidence_bytes(whole) == before, f"{name} changes an array of the evidence")
+    hold(encode_evidence(whole) == before, f"{name} changes an array of the evidence")
 
 
 def _hold_bounds(entry: Metric, values: np.ndarray, what: str) -> None:
@@ -304,7 +304,7 @@ def one_sample_alone_is_enough(
 def it_reads_what_it_declares(
     entry: Metric, whole: Any, options: dict[str, Any], seed: int
 ) -> None:
-    """No array but those that the function, the card and what is missing name."""
+    """Check that only declared arrays are read."""
     del seed
     evidence, reads = recording(whole)
     scored(entry, evidence, options)
@@ -331,7 +331,7 @@ LAWS: tuple[Law, ...] = (
 
 
 def relabelled(whole: Any, order: np.ndarray) -> Any:
-    """The same evidence with its concepts in another order."""
+    """Return the evidence with its concepts in another order."""
     changed: dict[str, Any] = {}
     for name, layout in whole.layouts():
         values = getattr(whole, name)

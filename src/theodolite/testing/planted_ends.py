@@ -1,4 +1,4 @@
-"""Evidence with a known end: what a metric must call better than its baseline, and what worse."""
+"""Create evidence with a known result: which metrics must score better or worse than baseline."""
 
 from collections.abc import Callable
 from typing import Any

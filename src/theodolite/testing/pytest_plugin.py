@@ -14,7 +14,7 @@ PROPERTY = "theodolite"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """One option: where to keep reports."""
+    """Add the option for where to keep reports."""
     parser.getgroup("theodolite").addoption(
         "--theodolite-report",
         metavar="FOLDER",
@@ -101,7 +101,7 @@ def _audit_or_read(
     run: str | Path | None,
     arguments: dict[str, Any],
 ) -> tuple[Any, Any, Path | None]:
-    """The thresholds, what they are held against, and where its report is."""
+    """Return the thresholds, the audit to compare with, and where its report is."""
     import theodolite  # noqa: PLC0415
     from theodolite._runs.finished import read_finished  # noqa: PLC0415
     from theodolite._verdicts.gates.judge import read_thresholds  # noqa: PLC0415
@@ -120,14 +120,14 @@ def _audit_or_read(
 
 
 def _free(keep: Path, request: pytest.FixtureRequest) -> Path:
-    """A folder named after the test; with a number if there is one already."""
+    """Return a folder named after the test, with a number if it exists."""
     plain = "".join(c if c.isalnum() or c in "-_" else "-" for c in request.node.name)[:80]
     names = (f"{plain}-{number}" if number else plain for number in range(10_000))
     return next(keep / name for name in names if not (keep / name).exists())
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """What each gate found, at the end."""
+    """Print the result of each gate at the end."""
     lines = [
         f"{report.nodeid}: {line}"
         for reports in terminalreporter.stats.values()

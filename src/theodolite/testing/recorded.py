@@ -1,16 +1,16 @@
-"""Evidence that notes which of its arrays are read."""
+"""Record which arrays of evidence are read. Used by `testing.laws`."""
 
 import sys
 from typing import Any
 
 from theodolite.evidence.base import Evidence
 
-MECHANISM = ("dataclasses", "theodolite.evidence.base", "theodolite.evidence.shards")
-"""Where bundles are copied, cut and put together: that reads every array, and uses none."""
+UNRECORDED_MODULES = ("dataclasses", "theodolite.evidence.base", "theodolite.evidence.shards")
+"""Modules that copy, cut and join bundles: they read every array and use none."""
 
 
 def recording(evidence: Evidence) -> tuple[Any, set[str]]:
-    """The same evidence, and the names of its arrays that were read since (``inner.name`` for one
+    """Return a copy of the evidence, and the names of its arrays read since (``inner.name`` for one
     of an inner bundle).
 
     >>> from theodolite._planted.concepts import planted_concepts
@@ -30,7 +30,7 @@ def _recording(evidence: Evidence, reads: set[str], prefix: str) -> Any:
     kind = type(evidence)
 
     def note(bundle: Any, name: str) -> Any:
-        if name in names and sys._getframe(1).f_globals.get("__name__") not in MECHANISM:
+        if name in names and sys._getframe(1).f_globals.get("__name__") not in UNRECORDED_MODULES:
             reads.add(prefix + name)
         return object.__getattribute__(bundle, name)
 

@@ -1,4 +1,4 @@
-"""One Hypothesis strategy per kind of evidence, and one for the options of a metric."""
+"""Define a Hypothesis strategy per kind of evidence, and one for the options of a metric."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -35,7 +35,7 @@ from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.kinds.unit import UnitEvidence
 from theodolite.evidence.ragged import Ragged
 from theodolite.metrics.base import Metric
-from theodolite.metrics.options import bare
+from theodolite.metrics.options import strip_metadata
 
 
 def _numbers(random: np.random.Generator, *, ties: bool) -> Callable[..., np.ndarray]:
@@ -147,7 +147,7 @@ def embedding_evidence(draw: st.DrawFn, *, max_samples: int = 12) -> EmbeddingEv
 
 @st.composite
 def intervention_evidence(draw: st.DrawFn, *, max_samples: int = 9) -> InterventionEvidence:
-    """Whether answers are right as concepts are corrected."""
+    """Generate evidence of outputs as concepts are corrected."""
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n, steps = draw(st.integers(1, max_samples)), draw(st.integers(1, 5))
     return InterventionEvidence(
@@ -332,7 +332,7 @@ FOR: dict[type, st.SearchStrategy[Any]] = {
 
 
 def evidence_of(kind: type[Evidence]) -> st.SearchStrategy[Any]:
-    """A strategy for a kind: the hand-written one of ours, else one from its declaration."""
+    """Return the strategy of a kind: hand-written for ours, else from its declaration."""
     return FOR[kind] if kind in FOR else declared_evidence(kind)
 
 
@@ -368,10 +368,10 @@ def declared_evidence(draw: st.DrawFn, kind: type[Evidence], *, max_samples: int
 
 
 def options_of(entry: Metric) -> st.SearchStrategy[dict[str, Any]]:
-    """Any combination of the choices that a metric leaves open."""
+    """Generate any combination of a metric's options."""
     choices: dict[str, st.SearchStrategy[Any]] = {}
     for name, hint in entry.hints().items():
-        if get_origin(bare(hint)) is Literal:
-            choices[name] = st.sampled_from(get_args(bare(hint)))
+        if get_origin(strip_metadata(hint)) is Literal:
+            choices[name] = st.sampled_from(get_args(strip_metadata(hint)))
     choices.pop("target", None)  # which places there are depends on the evidence
     return st.fixed_dictionaries(choices)

@@ -26,7 +26,7 @@ from theodolite.language.sae.token_codes import TokenShard, match_other_sequence
 from theodolite.language.sae.tokens import dissect_tokens
 from theodolite.metrics import detection_accuracy, pixel_recall, unit_iou
 from theodolite.metrics.catalogue import find_metric
-from theodolite.metrics.language.latent_probe import halves
+from theodolite.metrics.language.latent_probe import split_halves
 from theodolite.testing.strategies import token_evidence
 
 
@@ -90,7 +90,7 @@ def test_single_predicates_by_hand(evidence: TokenEvidence) -> None:
         raise
     lengths = evidence.tokens.lengths
     first = select_half(evidence.samples, 1)
-    assert_array_equal(first, halves(evidence, 1), "one cut, whoever makes it")
+    assert_array_equal(first, split_halves(evidence, 1), "one cut, whoever makes it")
     for dealt, formulas in ((False, result.own), (True, result.dealt_out)):
         rows: list[list[Tables]] = []
         for half in (first, ~first):

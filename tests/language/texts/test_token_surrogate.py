@@ -7,7 +7,7 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.surrogate_settings import compute_outputs, make_perfect
 from theodolite.language.texts.token_surrogate import token_surrogate
 from theodolite.metrics.catalogue import find_metric
-from theodolite.metrics.faithful.frame import surrogate_outputs
+from theodolite.metrics.faithful.frame import compute_surrogate_outputs
 
 ROWS = np.array([[0.6, 0.8, 0.0], [0.8, -0.6, 0.0], [0.3, 0.0, 0.953939], [-0.5, 0.866025, 0.0]])
 CODES = np.array([[0.5, 1.5, 0.4, 0.0]])
@@ -24,7 +24,7 @@ def test_worked_numbers() -> None:
     assert result.parts() == pytest.approx(expected, abs=1e-6)
     evidence = result.evidence
     assert evidence.outputs == pytest.approx(2.090394, abs=1e-6)
-    assert surrogate_outputs(evidence) == pytest.approx(2.040394, abs=1e-6)
+    assert compute_surrogate_outputs(evidence) == pytest.approx(2.040394, abs=1e-6)
     for name, number in (("surrogate_error", 0.05), ("surrogate_relative_error", 0.023919)):
         value = find_metric(name).state.of(evidence).value()
         assert float(np.ravel(value)[0]) == pytest.approx(number, abs=1e-6), name
@@ -39,10 +39,10 @@ def test_parts_make_up_every_logit() -> None:
         for logit in range(3):
             assert sum(result.parts(token, logit).values()) == pytest.approx(h[token] @ w[logit])
     for surrogate in ("linear", "rebuilt"):
-        left = result.evidence.outputs - surrogate_outputs(result.evidence, surrogate)
+        left = result.evidence.outputs - compute_surrogate_outputs(result.evidence, surrogate)
         assert left == pytest.approx(result.error_node)
     assert compute_outputs(make_perfect(result.evidence)) == pytest.approx(
-        surrogate_outputs(make_perfect(result.evidence))
+        compute_surrogate_outputs(make_perfect(result.evidence))
     )
 
 

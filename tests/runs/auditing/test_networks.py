@@ -17,7 +17,7 @@ from theodolite.datasets.folder import folder
 from theodolite.errors import EvidenceError
 from theodolite.evidence.files import load
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
-from theodolite.metrics.faithful.frame import surrogate_outputs
+from theodolite.metrics.faithful.frame import compute_surrogate_outputs
 from theodolite.models.backbones import has_timm_config, wrap_backbone
 from theodolite.pipelines.posthoc.network import warn_about_class_order
 
@@ -87,7 +87,7 @@ def test_the_surrogate_is_the_bottleneck_up_to_its_mean(finished: Path) -> None:
     model = read_safetensors(finished / "model.safetensors")
     own = np.asarray(said.values) @ model["weights"] + model["bias"]  # type: ignore[attr-defined]
     assert isinstance(stood_for, SurrogateEvidence)
-    off = surrogate_outputs(stood_for) - own
+    off = compute_surrogate_outputs(stood_for) - own
     assert np.ptp(off, axis=0).max() < 1e-3 * np.abs(own).max()
     lengths = np.linalg.norm(np.asarray(stood_for.vectors), axis=1)
     assert lengths == pytest.approx(np.ones(len(lengths)))

@@ -7,7 +7,7 @@ import typer
 from theodolite.cli.options import Json, argument
 from theodolite.cli.tables import print_json, print_table
 from theodolite.evidence.plugins import list_left_out
-from theodolite.metrics.cards import card
+from theodolite.metrics.cards import format_card
 from theodolite.metrics.catalogue import GROUP, catalogue, find_metric
 
 
@@ -17,12 +17,12 @@ def metrics_show(
     """List the metrics, or show the card of one."""
     chosen = [find_metric(name)] if name else list(catalogue().values())
     if as_json:
-        print_json([card(metric) for metric in chosen], default=str)
+        print_json([format_card(metric) for metric in chosen], default=str)
         return
     if name:
         rows = [
             ("" if number else key, line)
-            for key, value in card(chosen[0]).items()
+            for key, value in format_card(chosen[0]).items()
             for number, line in enumerate(str(value).splitlines() or [""])
         ]
         print_table(("", ""), rows)

@@ -1,1 +1,1 @@
-"""Would people agree?"""
+"""Metrics of acceptance: do people agree with explanations?"""

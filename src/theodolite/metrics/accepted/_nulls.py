@@ -1,4 +1,4 @@
-"""Null baselines of the acceptance scores."""
+"""Define null baselines of the acceptance metrics."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,8 +18,8 @@ from theodolite.evidence.rating_summary import aggregate_ratings
 from theodolite.metrics.base import NullModel, PerSample
 
 
-def _at_random(evidence: RatingEvidence) -> PerSample:
-    """The mean of the scale's answers, on its own way from the lowest to the highest."""
+def _average_answers(evidence: RatingEvidence) -> PerSample:
+    """Return the mean rating of random answers on the scale."""
     scale = evidence.scale
     middle = float(((scale - scale[0]) / (scale[-1] - scale[0])).mean())
     rated = (~np.isnan(evidence.ratings)).any(axis=1).astype(float)
@@ -29,7 +29,7 @@ def _at_random(evidence: RatingEvidence) -> PerSample:
 RANDOM_VOTES = NullModel(
     "random_ratings",
     "every vote drawn from all answers of the scale alike",
-    expected=_at_random,
+    expected=_average_answers,
     random=False,
 )
 
@@ -49,7 +49,7 @@ def _dealt_out(
 ) -> RatingEvidence:
     ratings = evidence.ratings
     if evidence.samples.clusters is not None:
-        return replace_arrays(evidence, ratings=_of_other_clusters(evidence, seed, sums))
+        return replace_arrays(evidence, ratings=_draw_other_clusters(evidence, seed, sums))
     up_to = np.cumsum(sums["answers"], axis=1)
     up_to /= np.maximum(up_to[:, -1:], 1.0)
     draws = hash_to_uniforms(np.asarray(evidence.samples.index), (ratings.shape[1],), seed)
@@ -59,10 +59,10 @@ def _dealt_out(
     )
 
 
-def _of_other_clusters(
+def _draw_other_clusters(
     evidence: RatingEvidence, seed: int, pool: Mapping[str, np.ndarray]
 ) -> np.ndarray:
-    """For each rater and cluster the answers that the rater gave in a random cluster."""
+    """Return for each rater and cluster the answers that the rater gave in a random cluster."""
     samples, ratings = evidence.samples, evidence.ratings
     clusters, n = np.asarray(samples.clusters), ratings.shape[1]
     cluster_draws = hash_to_uniforms(clusters, (n,), seed)

@@ -1,4 +1,4 @@
-"""What the acceptance scores share: declarations, places on the scale, kappa, correlations."""
+"""Share scales, kappa and correlations among the acceptance metrics."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -31,10 +31,10 @@ rating_metric = partial(
 )
 
 
-def nearest(values: Float[np.ndarray, "*n"], scale: Scale) -> Int[np.ndarray, "*n"]:
-    """The position on the scale of the nearest answer, halves going up; -1 where there is none.
+def find_nearest_answer(values: Float[np.ndarray, "*n"], scale: Scale) -> Int[np.ndarray, "*n"]:
+    """Return the scale position of the nearest answer, halves going up; -1 where missing.
 
-    >>> nearest(np.array([1.2, 2.5, 4.49, 9.0, np.nan]), np.arange(1.0, 6)).tolist()
+    >>> find_nearest_answer(np.array([1.2, 2.5, 4.49, 9.0, np.nan]), np.arange(1.0, 6)).tolist()
     [0, 2, 3, 4, -1]
     """
     middles = (scale[1:] + scale[:-1]) / 2
@@ -43,18 +43,18 @@ def nearest(values: Float[np.ndarray, "*n"], scale: Scale) -> Int[np.ndarray, "*
 
 
 def target(evidence: RatingEvidence, against: Aggregate, ties: Ties = "lowest") -> np.ndarray:
-    """One number for each explanation's votes."""
+    """Return one number for the votes on each explanation."""
     return aggregate_ratings(evidence.ratings, evidence.scale, against, ties)
 
 
-def clipped_predictions(evidence: RatingEvidence) -> Float[np.ndarray, " samples"]:
-    """What is predicted, with what lies beyond the scale moved to its end."""
+def clip_predictions(evidence: RatingEvidence) -> Float[np.ndarray, " samples"]:
+    """Return predictions clipped to the ends of the scale."""
     scale = evidence.scale
     return np.clip(np.asarray(evidence.predicted, np.float64), scale[0], scale[-1])
 
 
-def quadratic_kappa(sums: Float[np.ndarray, "*n 5"]) -> Float[np.ndarray, "*n"]:
-    """One minus squared differences over those expected of independent answers.
+def compute_quadratic_kappa(sums: Float[np.ndarray, "*n 5"]) -> Float[np.ndarray, "*n"]:
+    """Compute one minus observed over expected squared differences.
 
     In positions on the full scale, seen or not. Undefined where all answers of both are the same.
     """
@@ -63,10 +63,10 @@ def quadratic_kappa(sums: Float[np.ndarray, "*n 5"]) -> Float[np.ndarray, "*n"]:
     return np.asarray(1 - ratio(apart, expected))
 
 
-def pair_sums(
+def sum_pairs(
     first: Float[np.ndarray, "*n"], second: Float[np.ndarray, "*n"], both: Bool[np.ndarray, "*n"]
 ) -> Float[np.ndarray, "*n 5"]:
-    """What each pair of positions contributes; nothing where one is missing."""
+    """Return the sums that each pair of positions contributes; 0 where one is missing."""
     x, y = np.where(both, first, 0.0), np.where(both, second, 0.0)
     return np.stack([both.astype(float), x, y, x**2 + y**2, (x - y) ** 2], axis=-1)
 
@@ -87,7 +87,7 @@ class QuadraticKappa(Additive):
         alone: Float[np.ndarray, " samples"],
         weights: Weights,
     ) -> Kappa:
-        """The state of a shard, from what each sample contributes."""
+        """Build the state of a shard from what each sample contributes."""
         return cls(sums=total(each, weights), alone=total(alone, weights))
 
     def counted(self) -> tuple[np.ndarray, np.ndarray]:
@@ -95,8 +95,8 @@ class QuadraticKappa(Additive):
         return np.asarray(self.sums[..., 0]), self.alone
 
     def value(self) -> Float[np.ndarray, "*resamples"]:
-        """The kappa."""
-        return quadratic_kappa(self.sums)
+        """Compute the kappa from the sums."""
+        return compute_quadratic_kappa(self.sums)
 
 
 def spearman(
@@ -120,7 +120,9 @@ def spearman(
     coefficients = [np.empty(0)]
     for at in range(0, len(weights), step):
         times = _summed(np.asarray(weights[at : at + step], np.float64), pair)
-        coefficients.append(_correlated(_ranks(of_x, times), _ranks(of_y, times), times))
+        coefficients.append(
+            _correlated(_compute_ranks(of_x, times), _compute_ranks(of_y, times), times)
+        )
     return np.concatenate(coefficients)
 
 
@@ -143,8 +145,8 @@ def _summed(times: Rows, group: Int[np.ndarray, " samples"]) -> Float[np.ndarray
     return np.asarray(np.add.reduceat(times[:, order], starts, axis=1))
 
 
-def _ranks(value: Int[np.ndarray, " groups"], times: np.ndarray) -> np.ndarray:
-    """The middle of the places of all that have the same value."""
+def _compute_ranks(value: Int[np.ndarray, " groups"], times: np.ndarray) -> np.ndarray:
+    """Return mean ranks, equal for tied values."""
     same = _summed(times, value)
     return np.asarray((np.cumsum(same, axis=1) - same / 2)[:, value])
 

@@ -1,4 +1,4 @@
-"""Do scores that need no people go along with what people say? All of them in one table."""
+"""Correlate scores with ratings of people, with all scores and questions in one table."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ FULL = 1 - 1e-12
 
 @dataclass(frozen=True)
 class CorrelationRow:
-    """One score against one question."""
+    """Correlation of one score with one question."""
 
     score: str
     question: str
@@ -35,7 +35,7 @@ class CorrelationRow:
     high: float
     p: float
     corrected_p: float
-    """With as many comparisons as the table has defined rows."""
+    """p-value corrected for as many comparisons as the table has defined rows."""
     n: int
     left_out: int
     """Explanations without the score or without a vote."""
@@ -50,7 +50,7 @@ def correlation_table(
     clusters: Int[np.ndarray, " samples"] | None = None,
     seed: int = 0,
 ) -> tuple[CorrelationRow, ...]:
-    """Each score against each question, with intervals and p-values for the table as a whole.
+    """Correlate each score with each question, with intervals and corrected p-values.
 
     Without ``clusters`` p is that of Student's t and the 95 % interval is Fisher's (for Spearman
     with the variance of Bonett and Wright). Explanations of one image are not independent: with
@@ -117,7 +117,7 @@ def _row(
 
 
 def _independent(r: float, n: int, method: Method) -> tuple[float, float]:
-    """The standard error of z and the p-value, with so many explanations."""
+    """Return the standard error of z and the p-value for this many explanations."""
     if n < FEWEST:
         return 0.0, NAN
     error = float(np.sqrt((1 + (r**2 / 2 if method == "spearman" else 0)) / (n - 3)))

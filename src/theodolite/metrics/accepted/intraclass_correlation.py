@@ -1,4 +1,4 @@
-"""How much of the spread of votes is between explanations?"""
+"""Metric of how much of the variance of ratings is between explanations."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -97,7 +97,7 @@ class IntraclassCorrelation(Additive):
         return entered, np.asarray(rated - entered)
 
     def value(self) -> Float[np.ndarray, "*resamples"]:
-        """The correlation."""
+        """Compute the correlation from the sums."""
         form = self.form
         if form in ("ICC1", "ICC1k"):
             between, within, k = self._one_way()

@@ -1,4 +1,4 @@
-"""How much less do raters differ than if their answers were mixed up?"""
+"""Metrics of rater agreement by Krippendorff's alpha, without and with a judge."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
@@ -10,7 +10,7 @@ from pydantic import Field
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.rating_summary import histogram
 from theodolite.metrics.accepted._nulls import OTHER_PREDICTION
-from theodolite.metrics.accepted._ratings import nearest, rating_metric
+from theodolite.metrics.accepted._ratings import find_nearest_answer, rating_metric
 from theodolite.metrics.base import Additive, Card, Weights, constant, ratio, total
 
 Level = Annotated[
@@ -86,7 +86,7 @@ class KrippendorffAlpha(Additive):
         return np.asarray(self.together.sum(axis=(-2, -1)).round(6)), self.alone
 
     def value(self, *, level: Level = "ordinal") -> Float[np.ndarray, "*resamples"]:
-        """The alpha."""
+        """Compute alpha from the sums."""
         answers = self.together.sum(axis=-1)
         n = answers.sum(axis=-1)
         far = self._distances(answers, level)
@@ -147,7 +147,7 @@ class JudgeAgreement(Additive):
 
     @classmethod
     def of(cls, evidence: RatingEvidence, weights: Weights = None) -> "JudgeAgreement":
-        place = nearest(np.asarray(evidence.predicted, np.float64), evidence.scale)
+        place = find_nearest_answer(np.asarray(evidence.predicted, np.float64), evidence.scale)
         judge = np.where(place >= 0, evidence.scale[np.maximum(place, 0)], np.nan)
         usable = ((~np.isnan(evidence.ratings)).sum(axis=1) >= 2) & (place >= 0)
         people = np.where(usable[:, None], evidence.ratings, np.nan)
@@ -165,7 +165,7 @@ class JudgeAgreement(Additive):
         return self.items, self.left_out
 
     def value(self, *, level: Level = "ordinal") -> Float[np.ndarray, "*resamples"]:
-        """By how much alpha is higher with the judge."""
+        """Compute the increase of alpha by the judge."""
         alone = np.zeros_like(self.items)
         both = [
             KrippendorffAlpha(table, alone, self.scale).value(level=level)

@@ -1,4 +1,4 @@
-"""Do people accept the explanations, and do predicted votes agree with theirs?"""
+"""Metrics of acceptance: mean ratings, and agreement of predicted with actual ratings."""
 
 from functools import partial
 from typing import Annotated, Literal, cast
@@ -17,11 +17,11 @@ from theodolite.metrics.accepted._nulls import (
 )
 from theodolite.metrics.accepted._ratings import (
     QuadraticKappa,
-    clipped_predictions,
-    nearest,
-    pair_sums,
+    clip_predictions,
+    find_nearest_answer,
     rating_metric,
     spearman,
+    sum_pairs,
     target,
 )
 from theodolite.metrics.base import Card, PerSample, Pooled, SampleMean, Weights, metric
@@ -117,9 +117,7 @@ class PredictedRatingError(SampleMean):
 
     @staticmethod
     def each(evidence: RatingEvidence, *, against: Against = "mode") -> PerSample:
-        return PerSample.from_values(
-            (clipped_predictions(evidence) - target(evidence, against)) ** 2
-        )
+        return PerSample.from_values((clip_predictions(evidence) - target(evidence, against)) ** 2)
 
 
 @prediction_metric(
@@ -160,10 +158,10 @@ class PredictedRatingAgreement(QuadraticKappa):
     def of(
         cls, evidence: RatingEvidence, weights: Weights = None, *, against: Against = "mode"
     ) -> "PredictedRatingAgreement":
-        predicted = nearest(np.asarray(evidence.predicted, np.float64), evidence.scale)
-        voted = nearest(target(evidence, against), evidence.scale)
+        predicted = find_nearest_answer(np.asarray(evidence.predicted, np.float64), evidence.scale)
+        voted = find_nearest_answer(target(evidence, against), evidence.scale)
         both = (predicted >= 0) & (voted >= 0)
-        each = pair_sums(predicted.astype(float), voted.astype(float), both)
+        each = sum_pairs(predicted.astype(float), voted.astype(float), both)
         return cls.by(each, (~both).astype(float), weights)
 
 
@@ -213,18 +211,19 @@ class PredictedRatingCorrelation(Pooled):
         against: Against = "mode",
         rounded: Rounded = "no",
     ) -> Float[np.ndarray, " rows"]:
-        """The correlation for each row of weights."""
+        """Compute the correlation for each row of weights."""
         predicted, voted = np.asarray(evidence.predicted, np.float64), target(evidence, against)
         rows = np.flatnonzero(_known(evidence))
         predicted, voted = predicted[rows], voted[rows].round(9)
         if rounded == "yes":
             predicted, voted = (
-                nearest(side, evidence.scale).astype(float) for side in (predicted, voted)
+                find_nearest_answer(side, evidence.scale).astype(float)
+                for side in (predicted, voted)
             )
         return spearman(predicted, voted, weights[:, rows])
 
 
 def _known(evidence: RatingEvidence) -> Bool[np.ndarray, " samples"]:
-    """Whether somebody voted and something is predicted."""
+    """Return where somebody rated and something is predicted."""
     voted = ~np.isnan(evidence.ratings).all(axis=1)
     return np.asarray(voted & ~np.isnan(np.asarray(evidence.predicted, np.float64)))

@@ -1,4 +1,4 @@
-"""Do raters agree with each other?"""
+"""Metrics of agreement between raters, by kappa and by correlation."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal, cast
@@ -13,11 +13,11 @@ from theodolite.metrics.accepted._nulls import DEALT_OUT, of_all
 from theodolite.metrics.accepted._ratings import (
     SUMS,
     QuadraticKappa,
-    nearest,
-    pair_sums,
-    quadratic_kappa,
+    compute_quadratic_kappa,
+    find_nearest_answer,
     rating_metric,
     spearman,
+    sum_pairs,
 )
 from theodolite.metrics.base import Additive, Card, Pooled, Weights, ratio, total
 
@@ -86,15 +86,15 @@ class RaterAgreement(QuadraticKappa):
         rows = np.arange(len(ratings))
         not_alone = counts.sum(axis=1) >= 2  # a single vote would be its own mode
         for rater in range(ratings.shape[1]):
-            place = nearest(ratings[:, rater], scale)
+            place = find_nearest_answer(ratings[:, rater], scale)
             has_vote = place >= 0
             others = counts
             if own == "left out":
                 others = counts.copy()
                 others[rows[has_vote], place[has_vote]] -= 1
-            mode = nearest(compute_modes(others, scale, ties), scale)
+            mode = find_nearest_answer(compute_modes(others, scale, ties), scale)
             both = has_vote & (mode >= 0) & not_alone
-            each += pair_sums(place.astype(float), mode.astype(float), both)
+            each += sum_pairs(place.astype(float), mode.astype(float), both)
             alone += has_vote & ~both
         return cls.by(each, alone, weights)
 
@@ -142,7 +142,7 @@ class PairwiseAgreement(Additive):
 
     @classmethod
     def of(cls, evidence: RatingEvidence, weights: Weights = None) -> "PairwiseAgreement":
-        place = nearest(evidence.ratings, evidence.scale)
+        place = find_nearest_answer(evidence.ratings, evidence.scale)
         has_vote, place = place >= 0, place.astype(float)
         rows = np.ones((1, len(has_vote))) if weights is None else weights
         sums = [np.zeros((len(rows), 0, SUMS))]
@@ -150,19 +150,19 @@ class PairwiseAgreement(Additive):
             rated = np.flatnonzero(has_vote[:, rater])  # few of all, where raters are many
             own = place[rated, rater, None]
             others, there = place[rated, rater + 1 :], has_vote[rated, rater + 1 :]
-            each = pair_sums(np.broadcast_to(own, others.shape), others, there)
+            each = sum_pairs(np.broadcast_to(own, others.shape), others, there)
             sums.append(total(each, rows[:, rated]))
         joined = np.concatenate(sums, axis=1)
         return cls(joined[0] if weights is None else joined)
 
     def counted(self) -> tuple[np.ndarray, np.ndarray]:
         """Pairs that entered, and pairs that could not."""
-        undefined = np.isnan(quadratic_kappa(self.sums))
+        undefined = np.isnan(compute_quadratic_kappa(self.sums))
         return np.asarray((~undefined).sum(axis=-1)), np.asarray(undefined.sum(axis=-1))
 
     def value(self) -> Float[np.ndarray, "*resamples"]:
-        """The mean over pairs."""
-        each = quadratic_kappa(self.sums)
+        """Compute the mean over pairs of raters."""
+        each = compute_quadratic_kappa(self.sums)
         known = ~np.isnan(each)
         return ratio(np.where(known, each, 0.0).sum(axis=-1), known.sum(axis=-1))
 
@@ -209,7 +209,7 @@ class RaterCorrelation(Pooled):
     def measure(
         evidence: RatingEvidence, weights: Float[np.ndarray, "rows samples"]
     ) -> Float[np.ndarray, " rows"]:
-        """The mean over raters, for each row of weights."""
+        """Compute the mean over raters for each row of weights."""
         ratings = evidence.ratings
         has_vote = ~np.isnan(ratings)
         votes, sums = has_vote.sum(axis=1), np.where(has_vote, ratings, 0.0).sum(axis=1)

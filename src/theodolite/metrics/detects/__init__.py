@@ -1,1 +1,1 @@
-"""Does a unit detect the concept?"""
+"""Metrics of detection: does a unit detect the concept that it is labeled as?"""

@@ -1,4 +1,4 @@
-"""Do units mark what they are named after, and is the model right where they do?"""
+"""Metrics of units of a network: overlap with their formulas, and accuracy of the model there."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -26,23 +26,24 @@ Denominator = Annotated[
     Literal["all", "category"],
     Field(description="Images whose pixels count in the union: all, or the annotated ones."),
 ]
-Over = Literal["units"]
-Which = Literal["union", "intersection"]
-By = Literal["detection_accuracy", "iou"]
-Sets = Annotated[
-    Sequence[Which],
+AverageOver = Literal["units"]
+SetOperation = Literal["union", "intersection"]
+CorrelatedScore = Literal["detection_accuracy", "iou"]
+SetOperations = Annotated[
+    Sequence[SetOperation],
     Field(min_length=1, description="Images where unit or formula is, or where both are."),
 ]
-Scores = Annotated[
-    Sequence[By], Field(min_length=1, description="The score of a unit that is correlated.")
+CorrelatedScores = Annotated[
+    Sequence[CorrelatedScore],
+    Field(min_length=1, description="The score of a unit that is correlated."),
 ]
-Meeting = Annotated[
+IntersectionRule = Annotated[
     Literal["overlap", "present"],
     Field(description="When an image is in the intersection: a shared pixel, or both somewhere."),
 ]
 
 
-def _by_chance(evidence: UnitEvidence, seed: int) -> UnitEvidence:
+def _use_chance_masks(evidence: UnitEvidence, seed: int) -> UnitEvidence:
     del seed
     return replace(
         evidence,
@@ -53,11 +54,11 @@ def _by_chance(evidence: UnitEvidence, seed: int) -> UnitEvidence:
     )
 
 
-BY_CHANCE = NullModel(
+CHANCE_MASKS = NullModel(
     "permuted_masks",
     "the best formula for what stands for nothing: the unit's masks dealt out over other images "
     "or sequences; or, if the evidence was made so, units of a random SAE",
-    _by_chance,
+    _use_chance_masks,
     random=False,
     per_item=True,
     label="chance-level masks",
@@ -69,7 +70,7 @@ def _other_units_accuracy(state: Any, seed: int) -> Any:
     return replace(state, right=state.right[..., order], asked=state.asked[..., order])
 
 
-SHUFFLED_UNITS = NullModel(
+PERMUTED_UNITS = NullModel(
     "permuted_units",
     "each unit with the accuracy that belongs to another",
     _other_units_accuracy,
@@ -83,7 +84,7 @@ unit_metric = partial(
     uses=("unit_pixels", "formula_pixels", "shared_pixels"),
     nulls_use=("chance_unit_pixels", "chance_formula_pixels", "chance_shared_pixels"),
     detail=True,
-    nulls=(BY_CHANCE,),
+    nulls=(CHANCE_MASKS,),
 )
 
 
@@ -128,7 +129,7 @@ class UnitIoU(SampleMean):
 
     @staticmethod
     def each(
-        evidence: UnitEvidence, *, denominator: Denominator = "all", over: Over = "units"
+        evidence: UnitEvidence, *, denominator: Denominator = "all", over: AverageOver = "units"
     ) -> PerSample:
         del over
         unit = evidence.unit_pixels
@@ -171,7 +172,7 @@ class PixelRecall(SampleMean):
     """
 
     @staticmethod
-    def each(evidence: UnitEvidence, *, over: Over = "units") -> PerSample:
+    def each(evidence: UnitEvidence, *, over: AverageOver = "units") -> PerSample:
         del over
         return PerSample.from_values(evidence.shared_pixels, evidence.formula_pixels)
 
@@ -213,7 +214,7 @@ class DetectionAccuracy(SampleMean):
     """
 
     @staticmethod
-    def each(evidence: UnitEvidence, *, over: Over = "units") -> PerSample:
+    def each(evidence: UnitEvidence, *, over: AverageOver = "units") -> PerSample:
         del over
         return PerSample.from_values(evidence.shared_pixels > 0, evidence.formula_pixels > 0)
 
@@ -227,7 +228,7 @@ class DetectionAccuracy(SampleMean):
     uses=("unit_pixels", "formula_pixels", "shared_pixels", "right"),
     may_use=("fires",),
     sweeps=("which", "by"),
-    nulls=(SHUFFLED_UNITS,),
+    nulls=(PERMUTED_UNITS,),
     decides=False,
     headline={"which": "intersection", "by": "detection_accuracy"},
     cite="makinwa2022detection",
@@ -274,7 +275,11 @@ class DetectionAndAccuracy(Additive):
 
     @classmethod
     def of(
-        cls, evidence: UnitEvidence, weights: Weights = None, *, meeting: Meeting = "overlap"
+        cls,
+        evidence: UnitEvidence,
+        weights: Weights = None,
+        *,
+        meeting: IntersectionRule = "overlap",
     ) -> "DetectionAndAccuracy":
         fires = evidence.unit_pixels > 0 if evidence.fires is None else evidence.fires
         there, shared = evidence.formula_pixels > 0, evidence.shared_pixels > 0
@@ -290,7 +295,10 @@ class DetectionAndAccuracy(Additive):
         )
 
     def value(
-        self, *, which: Sets = ("union", "intersection"), by: Scores = ("detection_accuracy", "iou")
+        self,
+        *,
+        which: SetOperations = ("union", "intersection"),
+        by: CorrelatedScores = ("detection_accuracy", "iou"),
     ) -> Float[np.ndarray, "*resamples which by"]:
         scores, accuracy = self._scores(), ratio(self.right, self.asked)
         row = {"union": 0, "intersection": 1}

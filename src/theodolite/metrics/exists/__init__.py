@@ -1,1 +1,1 @@
-"""Is the named concept in the input?"""
+"""Metrics of existence: is the named concept in the input?"""

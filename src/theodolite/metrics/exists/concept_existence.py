@@ -1,4 +1,4 @@
-"""Are the concepts that an explanation names there?"""
+"""Metrics of whether the concepts that an explanation names are present in the input."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric, ratio
 from theodolite.metrics.option_types import Top
 from theodolite.metrics.shared import nulls, ranking
-from theodolite.metrics.shared.ranking import Named, Order, Population, RankBy
+from theodolite.metrics.shared.ranking import Eligible, Order, Population, RankBy
 
 
 @metric(
@@ -23,9 +23,9 @@ from theodolite.metrics.shared.ranking import Named, Order, Population, RankBy
     sweeps=("top",),
     nulls=(nulls.SHUFFLED_CONCEPTS, nulls.SHUFFLED_SAMPLES, nulls.MOST_COMMON),
     headline={"top": 5},
-    ideal=nulls.told_the_truth,
+    ideal=nulls.name_present_concepts,
     ideal_options={"rank_by": "value"},
-    fitting=lambda evidence: {"top": ranking.fitting_top(len(evidence.concepts))},
+    fitting=lambda evidence: {"top": ranking.choose_top_k(len(evidence.concepts))},
     threshold=0.8,
     cite="aysel2025concept",
     card=Card(
@@ -73,12 +73,12 @@ class ConceptExistence(SampleMean):
         rank_by: RankBy = "contribution",
         order: Order = "signed",
         population: Population = "all",
-        named: Named = "any",
+        named: Eligible = "any",
     ) -> PerSample:
-        lengths = np.asarray(ranking.checked_top(top, len(evidence.concepts)))
-        scores = ranking.importance(evidence, rank_by, order)
-        first, known = ranking.ranked_among(
-            scores, ranking.nameable(evidence, named), int(lengths.max())
+        lengths = np.asarray(ranking.validate_top_k(top, len(evidence.concepts)))
+        scores = ranking.compute_importance(evidence, rank_by, order)
+        first, known = ranking.select_top_eligible(
+            scores, ranking.find_eligible(evidence, named), int(lengths.max())
         )
         if evidence.known is not None:
             known &= np.take_along_axis(evidence.known, first, axis=1)
@@ -86,5 +86,5 @@ class ConceptExistence(SampleMean):
         n_there = there.cumsum(axis=1)[:, lengths - 1]
         n_known = known.cumsum(axis=1)[:, lengths - 1]
         return PerSample.from_values(
-            ratio(n_there, n_known), eligible=ranking.population_mask(evidence, population)
+            ratio(n_there, n_known), eligible=ranking.get_population_mask(evidence, population)
         )

@@ -1,4 +1,4 @@
-"""Does the model use each concept for the classes that people say it belongs to?"""
+"""Metric of whether the model uses each concept for the classes that people assign it to."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

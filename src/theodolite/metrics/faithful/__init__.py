@@ -1,1 +1,1 @@
-"""Do concepts and importances add up to the output?"""
+"""Metrics of faithfulness: do concepts and importances add up to the model's output?"""

@@ -1,4 +1,4 @@
-"""How much of a network's accuracy does a surrogate keep?"""
+"""Metric of how much of the model's accuracy a concept surrogate keeps."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -16,10 +16,10 @@ from theodolite.metrics.faithful.frame import (
     Outputs,
     Projection,
     Surrogate,
-    needed,
+    compute_surrogate_outputs,
+    require_array,
     surrogate_card,
     surrogate_metric,
-    surrogate_outputs,
 )
 from theodolite.metrics.faithful.surrogates import highest
 from theodolite.metrics.option_types import Chance
@@ -52,23 +52,23 @@ class AccuracyKept(Additive):
         weights: Weights,
         chance: float | None,
     ) -> Kept:
-        """The counts of a shard, for what the surrogate puts out."""
+        """Build the state of a shard from the outputs of the surrogate."""
         if chance is not None and not 0 <= chance < 1:
             raise EvidenceError("chance", f"{chance}", "an accuracy from 0 to below 1")
-        labels = needed(evidence, "labels")
+        labels = require_array(evidence, "labels")
         return cls(
-            surrogate=total(_right_answers(answers, labels), weights),
-            network=total(_right_answers(compute_outputs(evidence), labels), weights),
+            surrogate=total(_score_answers(answers, labels), weights),
+            network=total(_score_answers(compute_outputs(evidence), labels), weights),
             samples=total(np.ones(len(labels)), weights),
             chance=1 / len(evidence.classes) if chance is None else chance,
         )
 
     def counted(self) -> tuple[np.ndarray, np.ndarray]:
-        """All samples enter."""
+        """Count all samples."""
         return self.samples, np.zeros_like(self.samples)
 
     def value(self) -> Float[np.ndarray, "*resamples"]:
-        """What the surrogate has above chance, of what the network has."""
+        """Compute the surrogate's accuracy above chance, relative to the model's."""
         by_chance = self.chance * self.samples
         above = self.network - by_chance
         # accuracies are counts over the same number: what is left by rounding is no difference
@@ -76,8 +76,8 @@ class AccuracyKept(Additive):
         return ratio(self.surrogate - by_chance, above)
 
 
-def _right_answers(outputs: Outputs, labels: np.ndarray) -> Float[np.ndarray, " samples"]:
-    """Whether the highest output is the label's; where several are highest, the chance of it."""
+def _score_answers(outputs: Outputs, labels: np.ndarray) -> Float[np.ndarray, " samples"]:
+    """Return whether the highest output is the label's; with ties, the probability of it."""
     most = highest(outputs)
     return np.asarray(most[np.arange(len(labels)), labels] / most.sum(axis=1))
 
@@ -123,7 +123,7 @@ class SurrogateAccuracy(AccuracyKept):
         projection: Projection = "given",
         chance: Chance = None,
     ) -> "SurrogateAccuracy":
-        answers = surrogate_outputs(evidence, surrogate, projection)
+        answers = compute_surrogate_outputs(evidence, surrogate, projection)
         return cls.by(evidence, answers, weights, chance)
 
 
@@ -166,4 +166,4 @@ class Completeness(AccuracyKept):
     def of(
         cls, evidence: SurrogateEvidence, weights: Weights = None, *, chance: Chance = None
     ) -> "Completeness":
-        return cls.by(evidence, surrogate_outputs(evidence, "learned"), weights, chance)
+        return cls.by(evidence, compute_surrogate_outputs(evidence, "learned"), weights, chance)

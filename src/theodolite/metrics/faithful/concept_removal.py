@@ -1,4 +1,4 @@
-"""Does the answer go, or come, with its most important concepts?"""
+"""Metrics of how the output changes as the most important concepts are removed or inserted."""
 
 from functools import partial
 from typing import Annotated, ClassVar, Literal
@@ -11,7 +11,12 @@ from pydantic import Field
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.surrogate_settings import compute_outputs, get_bias, to_working_precision
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric
-from theodolite.metrics.faithful.frame import MAY_USE, RANDOM_IMPORTANCES, members, needed
+from theodolite.metrics.faithful.frame import (
+    MAY_USE,
+    RANDOM_IMPORTANCES,
+    find_members,
+    require_array,
+)
 from theodolite.metrics.option_types import MostSteps
 
 Of = Annotated[
@@ -41,18 +46,18 @@ class ConceptCurve(SampleMean):
     def each(
         cls, evidence: SurrogateEvidence, *, of: Of = "predicted", most_steps: MostSteps = 20
     ) -> PerSample:
-        """The area under each sample's curve."""
+        """Compute the area under each sample's curve."""
         from scipy.integrate import trapezoid  # noqa: PLC0415  a fifth of a second at every start
 
         head, vectors = (
-            to_working_precision(needed(evidence, name)) for name in ("head", "vectors")
+            to_working_precision(require_array(evidence, name)) for name in ("head", "vectors")
         )
         labels = (
-            needed(evidence, "labels")
+            require_array(evidence, "labels")
             if of == "label"
             else compute_outputs(evidence).argmax(axis=1)
         )
-        importances, there = np.asarray(evidence.importances), members(evidence)
+        importances, there = np.asarray(evidence.importances), find_members(evidence)
         gives, always = np.asarray(vectors @ head.T, float), get_bias(evidence)
         if evidence.constant is not None:
             always = always + np.asarray(evidence.constant, float)

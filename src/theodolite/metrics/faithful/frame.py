@@ -42,10 +42,10 @@ Projection = Annotated[
 ]
 Outputs = Float[np.ndarray, "samples classes"]
 Loads = Any  # classes x concepts: an array, or scipy's sparse one
-"""How much of each concept goes into each output, 0 where it does not explain it: most are 0 where
-classes have concepts of their own, and then only the others are kept."""
+"""Amount of each concept in each output, 0 where it does not explain it."""
 Projects = Callable[[SurrogateEvidence, Loads], Outputs]
-"""How much of each concept is in a sample, added up with the concepts' loads."""
+"""Function that computes how much of each concept is in a sample, summed with the concepts'
+loads."""
 SurrogateOutputs = Callable[[SurrogateEvidence, Projects], Outputs]
 """A surrogate: outputs made of concepts."""
 DENSE = 0.1
@@ -83,7 +83,7 @@ OTHER_SAMPLES = from_another_sample(
     "linearized",
 )
 BLIND = (RANDOM_CONCEPTS, AVERAGE)
-"""For scores of the highest output alone, which random importances hardly change."""
+"""Baselines for scores of the highest output alone, which random importances hardly change."""
 ALL = (RANDOM_IMPORTANCES, *BLIND)
 surrogate_metric = partial(
     metric,
@@ -114,17 +114,20 @@ class Compared(SampleMean):
         projection: Projection = "given",
     ) -> PerSample:
         """Compare the outputs of each sample."""
-        both = [compute_outputs(evidence), surrogate_outputs(evidence, surrogate, projection)]
+        both = [
+            compute_outputs(evidence),
+            compute_surrogate_outputs(evidence, surrogate, projection),
+        ]
         if cls.at_label:
-            labels = needed(evidence, "labels")
+            labels = require_array(evidence, "labels")
             both = [outputs[np.arange(len(labels)), labels] for outputs in both]
         return PerSample.from_values(cls.compare(*both))
 
 
-def surrogate_outputs(
+def compute_surrogate_outputs(
     evidence: SurrogateEvidence, surrogate: Surrogate = "linear", projection: Projection = "given"
 ) -> Outputs:
-    """What the surrogate puts out."""
+    """Compute the outputs of the surrogate."""
     for option, choice, known in (
         ("surrogate", surrogate, SURROGATES),
         ("projection", projection, PROJECTIONS),
@@ -134,22 +137,22 @@ def surrogate_outputs(
     return SURROGATES[surrogate](evidence, PROJECTIONS[projection])
 
 
-def needed(evidence: SurrogateEvidence, name: str) -> np.ndarray:
-    """An array that a choice of options needs."""
+def require_array(evidence: SurrogateEvidence, name: str) -> np.ndarray:
+    """Return an array that a choice of options needs, or raise if it is missing."""
     values = getattr(evidence, name)
     if values is None:
         raise EvidenceError(name, "none", f"`{name}`, for these options", "Pass it as well.")
     return np.asarray(values)
 
 
-def members(evidence: SurrogateEvidence) -> Bool[np.ndarray, "concepts classes"]:
-    """Which concepts explain which class."""
+def find_members(evidence: SurrogateEvidence) -> Bool[np.ndarray, "concepts classes"]:
+    """Return which concepts explain which class."""
     return np.asarray(~np.isnan(evidence.importances))
 
 
 def _linear(evidence: SurrogateEvidence, project: Projects) -> Outputs:
     """Importances times projections, and the network's bias: no parameter, nothing rebuilt."""
-    table, there = np.asarray(evidence.importances), members(evidence)
+    table, there = np.asarray(evidence.importances), find_members(evidence)
     if there.mean() > DENSE:
         loads = np.where(there, table, 0.0).T
     else:
@@ -158,13 +161,13 @@ def _linear(evidence: SurrogateEvidence, project: Projects) -> Outputs:
 
 
 def _sparse(values: Float[np.ndarray, " n"], there: np.ndarray) -> Loads:
-    """The loads of concepts that explain a class, in the order of the table."""
+    """Return the loads of concepts that explain a class, in the order of the table."""
     concept, of = np.nonzero(there)
     return scipy.sparse.csr_array((values, (of, concept)), shape=there.shape[::-1])
 
 
-def _rebuilt(evidence: SurrogateEvidence, project: Projects) -> Outputs:
-    """The network's last layer on embeddings rebuilt from the concepts: blind to importances."""
+def _rebuild_outputs(evidence: SurrogateEvidence, project: Projects) -> Outputs:
+    """Apply the model's last layer to embeddings rebuilt from concepts, without importances."""
     if evidence.rebuilt is not None:
         return np.asarray(evidence.rebuilt, float)
     if evidence.head is None or evidence.vectors is None:
@@ -172,14 +175,14 @@ def _rebuilt(evidence: SurrogateEvidence, project: Projects) -> Outputs:
             "rebuilt", "no `head` and `vectors`", "both, to rebuild with",
             "Or pass what the network puts out for the rebuilt embeddings as `rebuilt`.",
         )  # fmt: skip
-    outputs = project(evidence, _rebuilding_loads(evidence)) + get_bias(evidence)
+    outputs = project(evidence, _compute_rebuilding_loads(evidence)) + get_bias(evidence)
     return np.asarray(outputs if evidence.constant is None else outputs + evidence.constant)
 
 
-def _rebuilding_loads(evidence: SurrogateEvidence) -> Loads:
-    """What a concept's own direction gives to each output of the last layer."""
+def _compute_rebuilding_loads(evidence: SurrogateEvidence) -> Loads:
+    """Return what a concept's own direction adds to each output of the last layer."""
     vectors, head = to_working_precision(evidence.vectors), to_working_precision(evidence.head)
-    there = members(evidence)
+    there = find_members(evidence)
     if there.mean() > DENSE:
         return np.where(there, np.asarray(vectors @ head.T, float), 0.0).T
     concept, of = np.nonzero(there)
@@ -189,7 +192,7 @@ def _rebuilding_loads(evidence: SurrogateEvidence) -> Loads:
 def _stored(name: str) -> SurrogateOutputs:
     def answer(evidence: SurrogateEvidence, project: Projects) -> Outputs:
         del project
-        return np.asarray(needed(evidence, name), float)
+        return np.asarray(require_array(evidence, name), float)
 
     return answer
 
@@ -199,21 +202,21 @@ def _project_as_given(evidence: SurrogateEvidence, loads: Loads) -> Outputs:
     if evidence.projections is None:
         return _dot(evidence, loads)
     projections = to_working_precision(evidence.projections)
-    return np.asarray((_in(projections, loads) @ projections.T).T, float)
+    return np.asarray((_convert_precision(projections, loads) @ projections.T).T, float)
 
 
 def _dot(evidence: SurrogateEvidence, loads: Loads) -> Outputs:
     """Dot products of embeddings and concepts. The concepts of a class are added up first: that
     is the same sum, for a fraction of the work."""
     embeddings, vectors = (
-        to_working_precision(needed(evidence, n)) for n in ("embeddings", "vectors")
+        to_working_precision(require_array(evidence, n)) for n in ("embeddings", "vectors")
     )
-    return np.asarray(embeddings @ (_in(vectors, loads) @ vectors).T, float)
+    return np.asarray(embeddings @ (_convert_precision(vectors, loads) @ vectors).T, float)
 
 
-def _coordinates(evidence: SurrogateEvidence, loads: Loads) -> Outputs:
-    """The part of an embedding that a class's concepts span, taken apart into them."""
-    vectors, there = np.asarray(needed(evidence, "vectors"), float), members(evidence)
+def _decompose(evidence: SurrogateEvidence, loads: Loads) -> Outputs:
+    """Decompose the part of an embedding that a class's concepts span."""
+    vectors, there = np.asarray(require_array(evidence, "vectors"), float), find_members(evidence)
     table = loads if isinstance(loads, np.ndarray) else loads.toarray()
     directions = np.zeros((len(table), vectors.shape[1]))
     inverses: dict[bytes, np.ndarray] = {}
@@ -223,25 +226,25 @@ def _coordinates(evidence: SurrogateEvidence, loads: Loads) -> Outputs:
         if key not in inverses:
             inverses[key] = np.linalg.pinv(vectors[rows])
         directions[of] = inverses[key] @ table[of, rows]
-    embeddings = to_working_precision(needed(evidence, "embeddings"))
+    embeddings = to_working_precision(require_array(evidence, "embeddings"))
     return np.asarray(embeddings @ directions.astype(embeddings.dtype).T, float)
 
 
-def _in(values: np.ndarray, loads: Loads) -> Loads:
-    """The loads in the precision of what they are multiplied with."""
+def _convert_precision(values: np.ndarray, loads: Loads) -> Loads:
+    """Convert the loads to the precision of what they are multiplied with."""
     return loads.astype(values.dtype)
 
 
 SURROGATES: dict[str, SurrogateOutputs] = {
     "linear": _linear,
-    "rebuilt": _rebuilt,
+    "rebuilt": _rebuild_outputs,
     "learned": _stored("learned"),
     "linearized": _stored("linearized"),
 }
 PROJECTIONS: dict[str, Projects] = {
     "given": _project_as_given,
     "dot": _dot,
-    "coordinates": _coordinates,
+    "coordinates": _decompose,
 }
 
 
@@ -277,7 +280,7 @@ def _outputs(some: SurrogateEvidence) -> list[str]:
 
 
 def _without_concepts(evidence: SurrogateEvidence) -> list[str]:
-    bare = np.flatnonzero(~members(evidence).any(axis=0))
+    bare = np.flatnonzero(~find_members(evidence).any(axis=0))
     if not len(bare):
         return []
     first = evidence.classes.names[int(bare[0])]

@@ -1,4 +1,5 @@
-"""Does the answer depend on the pixels that a map marks, and the map on image and network?"""
+"""Metrics of saliency maps: does the output depend on the marked pixels, and the map on the
+model?"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -40,8 +41,8 @@ MOST = 2 * (1 - LOST) / (2 - LOST)
 """Reached where the answer is lost at once and nothing else matters."""
 
 
-def ideal(evidence: SaliencyEvidence) -> SaliencyEvidence:
-    """A map without whose pixels the answer is another, and with them all of it.
+def make_ideal_map(evidence: SaliencyEvidence) -> SaliencyEvidence:
+    """Return the map whose pixels change the output when removed and keep it when kept.
 
     A change counts whichever way it goes: of an answer with less than half the probability most is
     changed if it becomes certain.
@@ -61,7 +62,7 @@ removal_metric = partial(
     map_metric,
     better="higher",
     may_use=("removals",),
-    ideal=ideal,
+    ideal=make_ideal_map,
     nulls=CHANCES,
     cite="kazmierczak2024benchmarking",
 )
@@ -84,7 +85,9 @@ class RemovalScore(SampleMean):
     ) -> PerSample:
         """Read the curves of each image."""
         measures = [
-            _one_of(MEASURES[curve](_mean_changes(evidence, curve, thresholds, removal)), across)
+            _best_or_mean(
+                MEASURES[curve](_mean_changes(evidence, curve, thresholds, removal)), across
+            )
             for curve in cls.curves
         ]
         if len(measures) == 1:
@@ -100,8 +103,8 @@ MEASURES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 """Sufficiency: 1 if nothing changes. Necessity: 0 if nothing changes."""
 
 
-def _one_of(by_threshold: np.ndarray, across: Across) -> np.ndarray:
-    """The best over thresholds, or their mean; NaN if there is none."""
+def _best_or_mean(by_threshold: np.ndarray, across: Across) -> np.ndarray:
+    """Return the best value over thresholds, or their mean; NaN if there is none."""
     if not by_threshold.shape[1]:
         return np.full(len(by_threshold), np.nan)
     return np.asarray(by_threshold.max(axis=1) if across == "best" else by_threshold.mean(axis=1))
@@ -288,7 +291,7 @@ class MaxSensitivity(SampleMean):
     def each(
         evidence: SaliencyEvidence, *, form: Form = "relative", noise: Noise = "first"
     ) -> PerSample:
-        """The largest change of each image's map; images that were not tried are not asked."""
+        """Compute the largest change of each image's map; NaN for images that were not tried."""
         changes = np.asarray(evidence.changes)
         changes = changes[:, _position(evidence.noises.names, "noise", noise)]
         tried = ~np.isnan(changes)

@@ -1,4 +1,4 @@
-"""How near are the outputs that concepts and importances make to those of the network?"""
+"""Metrics of how close a surrogate of concepts and importances is to the model's outputs."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -28,10 +28,10 @@ from theodolite.metrics.faithful.frame import (
     Outputs,
     Projection,
     Surrogate,
-    needed,
+    compute_surrogate_outputs,
+    require_array,
     surrogate_card,
     surrogate_metric,
-    surrogate_outputs,
     surrogate_warnings,
 )
 
@@ -342,9 +342,9 @@ class SurrogateRelativeErrorByClass(Additive):
         projection: Projection = "given",
     ) -> "SurrogateRelativeErrorByClass":
         network = compute_outputs(evidence)
-        approximation = surrogate_outputs(evidence, surrogate, projection)
+        approximation = compute_surrogate_outputs(evidence, surrogate, projection)
         own = np.zeros(network.shape)
-        own[np.arange(len(own)), needed(evidence, "labels")] = 1.0
+        own[np.arange(len(own)), require_array(evidence, "labels")] = 1.0
         return cls(
             errors=total(own * np.abs(network - approximation), weights),
             outputs=total(own * network, weights),
@@ -395,5 +395,5 @@ class LinearizationError(SampleMean):
 
     @staticmethod
     def each(evidence: SurrogateEvidence) -> PerSample:
-        rebuilt, slope = (surrogate_outputs(evidence, s) for s in ("rebuilt", "linearized"))
+        rebuilt, slope = (compute_surrogate_outputs(evidence, s) for s in ("rebuilt", "linearized"))
         return PerSample.from_values(SurrogateError.compare(rebuilt, slope))

@@ -1,1 +1,1 @@
-"""Scores of concepts in texts: edits of one concept, and features that judges describe."""
+"""Metrics of concepts in texts: edits of one concept, and latents that judges describe."""

@@ -1,4 +1,4 @@
-"""What the scores of judges share: tables of answers under weights, readings of them, nulls."""
+"""Share tables of judge answers, their scores and baselines among the metrics of judges."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -24,35 +24,35 @@ Over = Annotated[
 ]
 ROWS = 128
 """Resamples at a time: their weights, put in order, are copied."""
-LIKE = 1.25
-"""How many times as frequent another latent may be to be like in frequency."""
-TRIES = 64
-"""How often another answer about a sequence is drawn until it is that of a like latent."""
+MAX_FREQUENCY_RATIO = 1.25
+"""Maximum frequency ratio of two latents that count as similarly frequent."""
+MAX_DRAWS = 64
+"""Maximum number of draws until an answer is about a similarly frequent latent."""
 
 
-def items_of(evidence: JudgmentEvidence, over: Over) -> tuple[Int[np.ndarray, " samples"], int]:
-    """Which table each answer goes into, and how many there are."""
+def get_items(evidence: JudgmentEvidence, over: Over) -> tuple[Int[np.ndarray, " samples"], int]:
+    """Return the table that each answer belongs to, and the number of tables."""
     if over == "latents":
         return np.asarray(evidence.latent), len(evidence.latents)
     return np.asarray(evidence.judge), len(evidence.judges)
 
 
-def readable(evidence: JudgmentEvidence, task: str) -> Int[np.ndarray, " rows"]:
-    """The questions of a task that were answered, with the latent's own explanation at hand."""
+def find_readable(evidence: JudgmentEvidence, task: str) -> Int[np.ndarray, " rows"]:
+    """Return where a question was answered about the latent's own explanation."""
     rows = evidence.is_task(task) & evidence.is_own() & ~np.isnan(evidence.answer)
     return np.flatnonzero(rows)
 
 
-def judged_tables(
+def score_tables(
     evidence: JudgmentEvidence,
     weights: Float[np.ndarray, "rows samples"],
     task: str,
     by: Sequence[By],
     over: Over,
 ) -> Float[np.ndarray, "rows by items"]:
-    """The scores of yes and no: of each latent, or each judge."""
-    rows = readable(evidence, task)
-    every, n = items_of(evidence, over)
+    """Compute the scores of yes and no answers for each latent or judge."""
+    rows = find_readable(evidence, task)
+    every, n = get_items(evidence, over)
     item, active = every[rows], np.asarray(evidence.active)[rows]
     answer = np.asarray(evidence.answer, float)[rows]
 
@@ -60,7 +60,9 @@ def judged_tables(
         counts = code_sums(item * 4 + active * 2 + (answer > 0.5), own, 4 * n)
         counts = counts.reshape(len(own), n, 4)
         values = [
-            areas(item, active, answer, own, n) if name == "auroc" else FROM_TABLE[name](counts)
+            compute_areas(item, active, answer, own, n)
+            if name == "auroc"
+            else FROM_TABLE[name](counts)
             for name in by
         ]
         return np.stack(values, axis=1)
@@ -68,12 +70,12 @@ def judged_tables(
     return _in_blocks(tables, weights, rows)
 
 
-def mean_answers(
+def compute_mean_answers(
     evidence: JudgmentEvidence, weights: Float[np.ndarray, "rows samples"], task: str, over: Over
 ) -> Float[np.ndarray, "rows items"]:
-    """The mean answer of each latent, or each judge."""
-    rows = readable(evidence, task)
-    every, n = items_of(evidence, over)
+    """Compute the mean answer for each latent or judge."""
+    rows = find_readable(evidence, task)
+    every, n = get_items(evidence, over)
     item, answer = every[rows], np.asarray(evidence.answer, float)[rows]
 
     def means(own: np.ndarray) -> np.ndarray:
@@ -121,17 +123,17 @@ def _f1(counts: Float[np.ndarray, "rows items 4"]) -> Float[np.ndarray, "rows it
 FROM_TABLE: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "balanced": _balanced, "accuracy": _accuracy, "f1": _f1,
 }  # fmt: skip
-"""From how often the answer was no and yes where the truth is no, and where it is yes."""
+"""Scores from the counts of no and yes where the truth is no, and where it is yes."""
 
 
-def areas(
+def compute_areas(
     item: Int[np.ndarray, " samples"],
     active: Bool[np.ndarray, " samples"],
     answer: Float[np.ndarray, " samples"],
     weights: Float[np.ndarray, "rows samples"],
     n: int,
 ) -> Float[np.ndarray, "rows items"]:
-    """Of each item, how often an active sequence has the higher answer; a tie is half."""
+    """Compute for each item how often an active sequence has the higher answer; ties count half."""
     values = np.full((len(weights), n), np.nan)
     order = np.lexsort((answer, item))
     present, start = np.unique(item[order], return_index=True)
@@ -147,7 +149,7 @@ def areas(
 
 
 def _group(*columns: np.ndarray) -> Int[np.ndarray, " samples"]:
-    """A number for each distinct row of columns."""
+    """Return a number for each distinct row of columns."""
     table = np.stack([np.asarray(column, np.int64) for column in columns], axis=1)
     if not len(table):
         return np.zeros(0, np.int64)
@@ -160,8 +162,8 @@ def _question(evidence: JudgmentEvidence) -> list[np.ndarray]:
     return [np.zeros(len(evidence), int) if c is None else np.asarray(c) for c in columns]
 
 
-def _dealt_out(evidence: JudgmentEvidence, seed: int) -> JudgmentEvidence:
-    """Each judge's answers about a latent, dealt out anew among the same questions."""
+def _permute_answers(evidence: JudgmentEvidence, seed: int) -> JudgmentEvidence:
+    """Permute each judge's answers about a latent among the same questions."""
     group = _group(*_question(evidence), evidence.latent, evidence.explained_latent())
     number = np.asarray(evidence.samples.index)
     places, answers = (np.lexsort((key, group)) for key in (number, hash_integers(number, seed)))
@@ -179,19 +181,19 @@ def _always(answer: float) -> Callable[[JudgmentEvidence, int], JudgmentEvidence
     return constant
 
 
-def _like(evidence: JudgmentEvidence, a: np.ndarray, b: np.ndarray) -> Bool[np.ndarray, "*n"]:
-    """Whether two latents are active about as often; any two where that is not known."""
+def _is_similarly_frequent(
+    evidence: JudgmentEvidence, a: np.ndarray, b: np.ndarray
+) -> Bool[np.ndarray, "*n"]:
+    """Return whether two latents are active about as often; True if that is unknown."""
     if evidence.frequency is None:
         return np.ones(np.broadcast_shapes(a.shape, b.shape), bool)
     often = np.asarray(evidence.frequency, float)
     low, high = np.minimum(often[a], often[b]), np.maximum(often[a], often[b])
-    return np.asarray(high <= LIKE * low)
+    return np.asarray(high <= MAX_FREQUENCY_RATIO * low)
 
 
-def _another_explanation(
-    evidence: JudgmentEvidence, seed: int, *, marked: bool
-) -> JudgmentEvidence:
-    """The answer with the explanation of another latent, about the same sequence."""
+def _swap_explanations(evidence: JudgmentEvidence, seed: int, *, marked: bool) -> JudgmentEvidence:
+    """Return the answer with another latent's explanation of the same sequence."""
     n, own = len(evidence), evidence.is_own()
     question = *_question(evidence), np.asarray(evidence.sequence)
     group = _group(*question, evidence.latent) if marked else _group(*question)
@@ -201,13 +203,15 @@ def _another_explanation(
     first = (size.cumsum() - size)[group] if n else np.zeros(0, int)
     answer = np.full(n, np.nan)
     left = np.flatnonzero(own & ~np.isnan(evidence.answer))
-    for draw in range(TRIES):
+    for draw in range(MAX_DRAWS):
         if not len(left):
             break
         at = (hash_to_uniforms(number[left], (), seed + draw) * size[group[left]]).astype(np.int64)
         other = order[first[left] + at]
         fits = (explained[other] != evidence.latent[left]) & ~np.isnan(evidence.answer[other])
-        fits &= _like(evidence, explained[other], np.asarray(evidence.latent)[left])
+        fits &= _is_similarly_frequent(
+            evidence, explained[other], np.asarray(evidence.latent)[left]
+        )
         answer[left[fits]] = evidence.answer[other[fits]]
         left = left[~fits]
     return replace_arrays(evidence, answer=np.where(own, answer, evidence.answer))
@@ -217,20 +221,20 @@ OTHER_EXPLANATION = NullModel(
     "another_latent",
     "what the judge answers about the same sequence with the explanation of another latent, one "
     "that is active about as often where frequencies are known",
-    partial(_another_explanation, marked=False),
+    partial(_swap_explanations, marked=False),
     label="another_latent",
 )
 OTHER_EXPLANATION_OF_MARKS = NullModel(
     "another_latent",
     "what the judge answers about the same marks with the explanation of another latent, where "
     "that was asked",
-    partial(_another_explanation, marked=True),
+    partial(_swap_explanations, marked=True),
     label="another_latent",
 )
 DEALT_OUT = NullModel(
     "permuted_answers",
     "each latent's answers, each as often as it was given, to its questions at random",
-    _dealt_out,
+    _permute_answers,
 )
 ALWAYS_NO = NullModel("always_no", "a judge who never says yes", _always(0.0), random=False)
 ALWAYS_YES = NullModel("always_yes", "a judge who never says no", _always(1.0), random=False)

@@ -1,4 +1,4 @@
-"""Values of latents in whole sequences, and how well one or a few of them tell a concept."""
+"""Pool the values of latents over sequences, and train probes for concepts on them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -44,19 +44,19 @@ class PooledCodes:
     n_latents: int
 
     def block(self, first: int, last: int) -> np.ndarray:
-        """Some latents' values in all sequences."""
+        """Return the values of some latents in all sequences."""
         a, b = np.searchsorted(self.latent, [first, last])
         dense = np.zeros((self.n_samples, last - first))
         dense[self.sample[a:b], self.latent[a:b] - first] = self.value[a:b]
         return dense
 
     def of(self, latent: int) -> np.ndarray:
-        """One latent's values."""
+        """Return the values of one latent."""
         return np.asarray(self.block(latent, latent + 1)[:, 0])
 
 
-def pooled_codes(evidence: TokenEvidence, pooling: Pooling) -> PooledCodes:
-    """Of sparse codes; where there are none, of values that were pooled before."""
+def pool_activations(evidence: TokenEvidence, pooling: Pooling) -> PooledCodes:
+    """Pool sparse activations, or return values that were pooled before."""
     n, k = len(evidence), len(evidence.latents)
     if evidence.latent is None and evidence.chance_pooled is not None:
         before = np.asarray(evidence.chance_pooled[:, 0], float).T
@@ -84,8 +84,8 @@ def pooled_codes(evidence: TokenEvidence, pooling: Pooling) -> PooledCodes:
     return PooledCodes(row[first], latent[first], together, n, k)
 
 
-def aurocs(values: np.ndarray, there: np.ndarray) -> np.ndarray:
-    """How well each column tells where something is: the share of pairs that it puts in order."""
+def compute_aurocs(values: np.ndarray, there: np.ndarray) -> np.ndarray:
+    """Compute the AUROC of each column."""
     n_there, n_not = int(there.sum()), int((~there).sum())
     if not n_there or not n_not:
         return np.full(values.shape[1], np.nan)
@@ -94,10 +94,10 @@ def aurocs(values: np.ndarray, there: np.ndarray) -> np.ndarray:
     return np.asarray(wins / (n_there * n_not))
 
 
-def merits(values: np.ndarray, there: np.ndarray, by: By, side: Side) -> np.ndarray:
-    """What a latent is chosen by, column by column: the more the better."""
+def compute_merits(values: np.ndarray, there: np.ndarray, by: By, side: Side) -> np.ndarray:
+    """Compute the score by which latents are chosen, column by column."""
     if by == "auroc":
-        own = aurocs(values, there) - 0.5
+        own = compute_aurocs(values, there) - 0.5
     else:
         n_active = (values != 0).sum(axis=0)
         scale = np.abs(values).sum(axis=0) / np.maximum(n_active, 1)
@@ -106,8 +106,10 @@ def merits(values: np.ndarray, there: np.ndarray, by: By, side: Side) -> np.ndar
     return np.asarray(np.abs(own) if side == "either" else own)
 
 
-def weighted_aurocs(values: np.ndarray, there: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The AUROC of one latent under each row of weights."""
+def compute_weighted_aurocs(
+    values: np.ndarray, there: np.ndarray, weights: np.ndarray
+) -> np.ndarray:
+    """Compute the AUROC of one latent under each row of weights."""
     order = np.argsort(values, kind="stable")
     starts = np.flatnonzero(np.diff(values[order], prepend=np.nan))  # of values that are equal
     counts, there = weights[:, order].astype(float), there[order]
@@ -153,7 +155,7 @@ def fitted_probe(
     rows = np.repeat(outside, len(STRENGTHS), axis=0)
     strengths = np.tile(STRENGTHS, FOLDS)
     each = logistic_regressions(columns, there, rows, strengths)
-    losses = (_losses(each @ columns.T, there) * (1 - rows)).sum(axis=1)
+    losses = (_compute_losses(each @ columns.T, there) * (1 - rows)).sum(axis=1)
     by_strength = losses.reshape(FOLDS, len(STRENGTHS)).sum(axis=0)
     best = STRENGTHS[int(np.argmin(by_strength.round(9)))]
     own = logistic_regressions(columns, there, np.ones((1, len(values))), np.array([best]))[0]
@@ -174,7 +176,7 @@ def logistic_regressions(
     penalty[-1] = 1e-6  # rows of one class only must not run away
 
     def objective(weights: np.ndarray) -> np.ndarray:
-        loss = (_losses(weights @ columns.T, there) * rows).sum(axis=1)
+        loss = (_compute_losses(weights @ columns.T, there) * rows).sum(axis=1)
         return np.asarray((penalty * weights**2).sum(axis=1) / 2 + strengths * loss)
 
     weights = np.zeros((len(rows), columns.shape[1]))
@@ -185,19 +187,19 @@ def logistic_regressions(
         spread = (chance * (1 - chance) * rows * strengths[:, None])[:, :, None] * columns
         curve = np.swapaxes(spread, 1, 2) @ columns + np.diag(penalty)
         step = np.linalg.solve(curve, slope[:, :, None])[:, :, 0]
-        weights, now, moved = _downhill(objective, weights, now, step)
+        weights, now, moved = _descend(objective, weights, now, step)
         if moved <= CLOSE:
             break
     return weights
 
 
-def _downhill(
+def _descend(
     objective: Callable[[np.ndarray], np.ndarray],
     weights: np.ndarray,
     now: np.ndarray,
     step: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """A step of each problem, halved until it is none the worse."""
+    """Take one step of each problem, halved until the loss does not increase."""
     share = np.ones(len(weights))
     for _ in range(MOST_HALVINGS):
         tried = weights - share[:, None] * step
@@ -210,6 +212,6 @@ def _downhill(
     return tried, after, float((now - after).max(initial=0.0) / max(float(now.max()), 1e-300))
 
 
-def _losses(scores: np.ndarray, there: np.ndarray) -> np.ndarray:
-    """Of each row, without overflow."""
+def _compute_losses(scores: np.ndarray, there: np.ndarray) -> np.ndarray:
+    """Compute the loss of each row without overflow."""
     return np.asarray(np.logaddexp(0.0, np.where(there, -scores, scores)))

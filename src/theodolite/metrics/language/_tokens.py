@@ -1,4 +1,4 @@
-"""Activity of explained latents, and where predicates hold."""
+"""Compute the activity of explained latents, and the tokens where predicates hold."""
 
 import numpy as np
 
@@ -21,7 +21,7 @@ def explained_entries(evidence: TokenEvidence) -> tuple[np.ndarray, np.ndarray]:
 
 
 def holds_at(evidence: TokenEvidence, token: np.ndarray, predicate: np.ndarray) -> np.ndarray:
-    """Whether predicates hold of tokens, both by number."""
+    """Return whether predicates hold of tokens, both given by number."""
     holds = require_ragged(evidence.holds)
     width = len(evidence.predicates) + 1
     known = holds.inner_row * width + holds.flat  # in order: predicates rise within each token

@@ -1,4 +1,4 @@
-"""Do claimed effects and simulated activations of latents go with the real ones?"""
+"""Metrics of whether claimed effects and simulated activations correlate with the measured ones."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
@@ -28,12 +28,12 @@ Agreement = Annotated[
     Field(description="Of values, the same squared, or of ranks."),
 ]
 Over = Literal["explanations"]
-LIKE = 1.25
-"""How many times as frequent another latent may be to be like in frequency."""
+MAX_FREQUENCY_RATIO = 1.25
+"""Maximum frequency ratio of two latents that count as similarly frequent."""
 COUNTED = {"random": (0,), "top+random": (0, 1), "all": (0, 1, 2)}
 LEAST_PAIRS = 3
-FLAT = 1e-12
-"""Of the largest value squared: a variance below that is rounding."""
+MIN_RELATIVE_VARIANCE = 1e-12
+"""Fraction of the squared maximum below which a variance is rounding."""
 Pair = tuple[np.ndarray, np.ndarray]
 
 
@@ -51,14 +51,14 @@ class Ranks:
 
 
 def pearson(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
-    """Of two columns; NaN for fewer than three pairs, or where either has no spread."""
+    """Compute the correlation of two columns; NaN for fewer than three pairs or no variance."""
     total: Any = weights.sum()
     if (weights > 0).sum() < LEAST_PAIRS:
         return float("nan")
     dx, dy = x - (x * weights).sum() / total, y - (y * weights).sum() / total
     spread = np.sqrt((weights * dx**2).sum() * (weights * dy**2).sum())
     scale = total * max(np.abs(x).max(), 1e-300) * max(np.abs(y).max(), 1e-300)
-    if spread <= FLAT * scale:
+    if spread <= MIN_RELATIVE_VARIANCE * scale:
         return float("nan")
     return float(np.clip((weights * dx * dy).sum() / spread, -1.0, 1.0))
 
@@ -180,10 +180,10 @@ def _firing(evidence: TokenEvidence) -> dict[str, np.ndarray]:
 def _of_another(
     evidence: TokenEvidence, seed: int, sums: Mapping[str, np.ndarray]
 ) -> TokenEvidence:
-    """Each explanation's simulation held against another latent that fires about as often."""
+    """Return the correlation of each simulation with another latent of similar frequency."""
     often, latent = sums["active"], np.asarray(evidence.explained)
     low, high = np.minimum(often[:, None], often), np.maximum(often[:, None], often)
-    like = (high <= LIKE * low) & (low > 0) & (latent[:, None] != latent)
+    like = (high <= MAX_FREQUENCY_RATIO * low) & (low > 0) & (latent[:, None] != latent)
     luck = np.where(like, np.random.default_rng(seed).random(like.shape), -1.0)
     other = luck.argmax(axis=1) if len(luck) else np.zeros(0, int)
     simulated = require_ragged(evidence.simulated)
@@ -286,7 +286,7 @@ class SimulationCorrelation(Pooled):
             if agreement == "spearman":
                 result[:, item] = _of_ranks(pair, row, weights)
             else:
-                result[:, item] = _of_values(pair, row, weights)
+                result[:, item] = _sum_by_sequence(pair, row, weights)
         return result**2 if agreement == "squared" else result
 
     @staticmethod
@@ -305,7 +305,7 @@ class SimulationCorrelation(Pooled):
 
 
 def _counted(evidence: TokenEvidence, sequences: Sequences) -> np.ndarray:
-    """Which tokens count, for each explanation."""
+    """Return the tokens that count for each explanation."""
     simulated = require_ragged(evidence.simulated)
     counted = ~np.isnan(np.asarray(simulated.flat, float))
     if evidence.picked is not None:
@@ -314,7 +314,7 @@ def _counted(evidence: TokenEvidence, sequences: Sequences) -> np.ndarray:
 
 
 def _activity(evidence: TokenEvidence) -> np.ndarray:
-    """Of each explained latent at each token, 0 where it is not active."""
+    """Return the activity of each explained latent at each token, 0 where inactive."""
     values = require_ragged(evidence.value)
     entry, item = explained_entries(evidence)
     n = len(np.asarray(values.inner_starts)) - 1
@@ -329,8 +329,8 @@ def _of_ranks(pair: Pair, row: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return np.array([pearson(ranks[0].under(own), ranks[1].under(own), own) for own in each])
 
 
-def _of_values(pair: Pair, row: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """From sums of each sequence, so that a resample costs nothing a token."""
+def _sum_by_sequence(pair: Pair, row: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Compute from sums per sequence, so that a resample does not touch tokens."""
     n = weights.shape[1]
     if not len(row):
         return np.full(len(weights), np.nan)
@@ -341,7 +341,8 @@ def _of_values(pair: Pair, row: np.ndarray, weights: np.ndarray) -> np.ndarray:
     with np.errstate(invalid="ignore", divide="ignore"):
         spreads = xx - sx**2 / total, yy - sy**2 / total
         flat = [
-            ~(spread > FLAT * total * np.abs(centered).max() ** 2) | _same(values)
+            ~(spread > MIN_RELATIVE_VARIANCE * total * np.abs(centered).max() ** 2)
+            | _is_constant(values)
             for spread, centered, values in zip(spreads, (x, y), pair, strict=True)
         ]
         value = np.clip((xy - sx * sy / total) / np.sqrt(spreads[0] * spreads[1]), -1.0, 1.0)
@@ -350,6 +351,6 @@ def _of_values(pair: Pair, row: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return np.where(flat[0] | flat[1] | few, np.nan, value)
 
 
-def _same(values: np.ndarray) -> bool:
-    """Whether all are one number, up to what rounding does to a mean."""
+def _is_constant(values: np.ndarray) -> bool:
+    """Return whether all values are equal, up to rounding of a mean."""
     return bool(np.ptp(values) <= 1e-13 * np.abs(values).max())

@@ -1,4 +1,4 @@
-"""Do concepts follow edits of a text?"""
+"""Metrics of whether concepts follow edits of a text."""
 
 from functools import partial
 from typing import Annotated, Literal
@@ -29,22 +29,22 @@ edit_metric = partial(
 )
 
 
-def mean_of_others(evidence: EditEvidence, each: np.ndarray) -> PerSample:
-    """What is true of the concepts that were not edited, on average over them."""
+def average_others(evidence: EditEvidence, each: np.ndarray) -> PerSample:
+    """Compute the mean over the concepts that were not edited."""
     n_others = each.shape[1] - 1
     part = each.sum(axis=1) - each[np.arange(len(each)), evidence.edited]
     return PerSample.from_values(part / max(n_others, 1), np.full(len(each), n_others > 0))
 
 
-def _followed(evidence: EditEvidence) -> np.ndarray:
-    """Whether each concept moved to the side that was meant for the edited one."""
+def _has_followed(evidence: EditEvidence) -> np.ndarray:
+    """Return whether each concept moved in the direction of the edit."""
     return np.asarray(np.sign(evidence.moved()) == np.asarray(evidence.direction)[:, None])
 
 
 OTHERS_FOLLOWED = NullModel(
     "another_concept",
     "whether the other concepts moved to that side, on average over them",
-    expected=lambda evidence: mean_of_others(evidence, _followed(evidence)),
+    expected=lambda evidence: average_others(evidence, _has_followed(evidence)),
     random=False,
     label="another_concept",
 )
@@ -87,11 +87,13 @@ class EditDirection(SampleMean):
 
     @staticmethod
     def each(evidence: EditEvidence) -> PerSample:
-        return PerSample.from_values(_followed(evidence)[np.arange(len(evidence)), evidence.edited])
+        return PerSample.from_values(
+            _has_followed(evidence)[np.arange(len(evidence)), evidence.edited]
+        )
 
 
-def _moved_most(evidence: EditEvidence) -> np.ndarray:
-    """Which concept moved more than all others; none where two moved as far, or none moved."""
+def _find_most_moved(evidence: EditEvidence) -> np.ndarray:
+    """Return the concept that moved most; none if tied or unmoved."""
     far = np.abs(evidence.moved())
     most = far == far.max(axis=1, keepdims=True, initial=0)
     return np.asarray(most & (most.sum(axis=1) == 1)[:, None] & (far > 0))
@@ -100,7 +102,7 @@ def _moved_most(evidence: EditEvidence) -> np.ndarray:
 OTHERS_MOVED_MOST = NullModel(
     "another_concept",
     "whether another concept moved most, on average over them",
-    expected=lambda evidence: mean_of_others(evidence, _moved_most(evidence)),
+    expected=lambda evidence: average_others(evidence, _find_most_moved(evidence)),
     random=False,
     label="another_concept",
 )
@@ -144,7 +146,7 @@ class EditSpecificity(SampleMean):
 
     @staticmethod
     def each(evidence: EditEvidence) -> PerSample:
-        own = _moved_most(evidence)[np.arange(len(evidence)), evidence.edited]
+        own = _find_most_moved(evidence)[np.arange(len(evidence)), evidence.edited]
         return PerSample.from_values(own, np.full(len(own), len(evidence.concepts) > 1))
 
 
@@ -154,8 +156,8 @@ Distance = Annotated[
 ]
 
 
-def _changes(evidence: EditEvidence) -> tuple[np.ndarray, np.ndarray]:
-    """How the output changed, and how the concepts say that it did."""
+def _compute_changes(evidence: EditEvidence) -> tuple[np.ndarray, np.ndarray]:
+    """Return the change of the output, and the change that the concepts predict."""
     before, after, predicted_before, predicted_after = (
         np.asarray(getattr(evidence, name), float) for name in PROBABILITIES
     )
@@ -173,7 +175,7 @@ def _apart(true: np.ndarray, predicted: np.ndarray, distance: Distance) -> PerSa
 
 
 def _no_change(evidence: EditEvidence, *, distance: Distance) -> PerSample:
-    true, _ = _changes(evidence)
+    true, _ = _compute_changes(evidence)
     if distance != "cosine":
         return _apart(true, np.zeros_like(true), distance)
     # no direction is as near to the true one as a right angle
@@ -234,4 +236,4 @@ class EditEffectError(SampleMean):
 
     @staticmethod
     def each(evidence: EditEvidence, *, distance: Distance = "cosine") -> PerSample:
-        return _apart(*_changes(evidence), distance)
+        return _apart(*_compute_changes(evidence), distance)

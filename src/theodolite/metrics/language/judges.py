@@ -1,4 +1,4 @@
-"""Does a judge who reads the explanation know where the latent is active?"""
+"""Metrics of whether a judge can tell from an explanation where its latent is active."""
 
 from functools import partial
 from typing import Annotated, Literal
@@ -18,8 +18,8 @@ from theodolite.metrics.language._judgments import (
     OTHER_EXPLANATION_OF_MARKS,
     Over,
     Scores,
-    judged_tables,
-    mean_answers,
+    compute_mean_answers,
+    score_tables,
 )
 
 judge_metric = partial(
@@ -92,7 +92,7 @@ class JudgeDetection(Pooled):
         by: Scores = ("balanced", "accuracy", "f1"),
         over: Over = "latents",
     ) -> Float[np.ndarray, "rows by items"]:
-        return judged_tables(evidence, weights, "detection", by, over)
+        return score_tables(evidence, weights, "detection", by, over)
 
 
 Form = Annotated[
@@ -144,7 +144,7 @@ class JudgeFuzzing(Pooled):
         form: Form = "within",
         over: Over = "latents",
     ) -> Float[np.ndarray, "rows by items"]:
-        return judged_tables(evidence, weights, TASK[form], by, over)
+        return score_tables(evidence, weights, TASK[form], by, over)
 
 
 @judge_metric(
@@ -185,4 +185,4 @@ class JudgeIntruder(Pooled):
         *,
         over: Over = "latents",
     ) -> Float[np.ndarray, "rows items"]:
-        return mean_answers(evidence, weights, "intruder", over)
+        return compute_mean_answers(evidence, weights, "intruder", over)

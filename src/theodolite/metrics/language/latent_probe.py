@@ -1,4 +1,4 @@
-"""Does some latent tell a concept, in sequences that it was not chosen on?"""
+"""Metric of how well a single latent predicts a concept on held-out sequences."""
 
 from typing import Annotated, Any, Literal
 
@@ -18,11 +18,11 @@ from theodolite.metrics.language._probes import (
     PooledCodes,
     Pooling,
     Side,
-    aurocs,
+    compute_aurocs,
+    compute_merits,
+    compute_weighted_aurocs,
     fitted_probe,
-    merits,
-    pooled_codes,
-    weighted_aurocs,
+    pool_activations,
 )
 from theodolite.metrics.null_model import from_another_sample
 from theodolite.metrics.states import CHOSEN, TRIALS
@@ -35,8 +35,8 @@ HowMany = Annotated[
 SplitSeed = Annotated[int, Field(ge=0, description="Which sequences a latent is chosen on.")]
 
 
-def known_labels(evidence: TokenEvidence) -> np.ndarray:
-    """Where it is known whether a concept is there."""
+def find_known_labels(evidence: TokenEvidence) -> np.ndarray:
+    """Return where the presence of a concept is known."""
     truth = np.asarray(evidence.truth)
     return np.ones(truth.shape, bool) if evidence.known is None else np.asarray(evidence.known)
 
@@ -57,7 +57,7 @@ def _tokens_as_latents(evidence: TokenEvidence, seed: int) -> TokenEvidence:
 def _random_dictionary(evidence: TokenEvidence, seed: int) -> TokenEvidence:
     chance = evidence.chance_pooled
     if chance is None:
-        return replace_arrays(evidence, known=np.zeros_like(known_labels(evidence)))
+        return replace_arrays(evidence, known=np.zeros_like(find_known_labels(evidence)))
     number = seed % chance.shape[1]
     own = chance[:, number : number + 1]
     return replace_arrays(evidence, latent=None, value=None, chance_pooled=own)
@@ -157,12 +157,12 @@ class LatentProbe(Pooled):
         rarer class has in the other."""
         options = metric_of(LatentProbe).counting_options() | options
         k, by, side, split_seed = (options[name] for name in ("k", "by", "side", "split_seed"))
-        codes, known = pooled_codes(evidence, options["pooling"]), known_labels(evidence)
-        choosing, truth = halves(evidence, split_seed), np.asarray(evidence.truth)
-        best = chosen_latents(codes, truth, known & choosing[:, None], by, side, k)
+        codes, known = pool_activations(evidence, options["pooling"]), find_known_labels(evidence)
+        choosing, truth = split_halves(evidence, split_seed), np.asarray(evidence.truth)
+        best = choose_latents(codes, truth, known & choosing[:, None], by, side, k)
         result = np.full((len(weights), truth.shape[1]), np.nan)
         chosen, trials = np.full((2, truth.shape[1]), np.nan)
-        fold = folds(evidence, split_seed)
+        fold = split_folds(evidence, split_seed)
         for concept, latents in enumerate(best):
             first, rows = known[:, concept] & choosing, known[:, concept] & ~choosing
             if not len(latents) or not rows.any():
@@ -171,10 +171,12 @@ class LatentProbe(Pooled):
             values = own[:, 0]
             if k > 1:
                 values = fitted_probe(own[first], there[first], fold[first]).scores(own)
-            chosen[concept] = aurocs(values[first, None], there[first])[0]
+            chosen[concept] = compute_aurocs(values[first, None], there[first])[0]
             if k == 1 and side == "either" and chosen[concept] < 0.5:
                 values, chosen[concept] = -values, 1 - chosen[concept]
-            result[:, concept] = weighted_aurocs(values[rows], there[rows], weights[:, rows])
+            result[:, concept] = compute_weighted_aurocs(
+                values[rows], there[rows], weights[:, rows]
+            )
             trials[concept] = _rarer(evidence, rows, there)
         return result, {CHOSEN: chosen, TRIALS: trials}
 
@@ -186,16 +188,16 @@ def _rarer(evidence: TokenEvidence, rows: np.ndarray, there: np.ndarray) -> int:
     return min(len(np.unique(keys[rows & own])) for own in (there, ~there))
 
 
-def halves(evidence: TokenEvidence, seed: int) -> np.ndarray:
-    """Which sequences latents are chosen on: by cluster, whatever the order."""
+def split_halves(evidence: TokenEvidence, seed: int) -> np.ndarray:
+    """Split sequences into two halves by cluster, independent of their order."""
     return select_half(evidence.samples, seed)
 
 
-def chosen_latents(
+def choose_latents(
     codes: PooledCodes, truth: np.ndarray, rows: np.ndarray, by: By, side: Side, k: int = 1
 ) -> list[np.ndarray]:
-    """The k best latents of each concept among some sequences, the best first and of equals the
-    first; none where the concept has one value there."""
+    """Return the k best latents of each concept among some sequences, the best first; none where
+    the concept has one value."""
     n_concepts = truth.shape[1]
     best = [np.zeros(0, np.int64)] * n_concepts
     merit = [np.zeros(0)] * n_concepts
@@ -206,7 +208,7 @@ def chosen_latents(
         values = codes.block(first, min(first + BLOCK, codes.n_latents))
         for concept in np.flatnonzero(both):
             own = rows[:, concept]
-            each = merits(values[own], truth[own, concept], by, side)
+            each = compute_merits(values[own], truth[own, concept], by, side)
             each = np.concatenate([merit[concept], each])
             number = np.concatenate([best[concept], first + np.arange(values.shape[1])])
             order = np.argsort(-each, kind="stable")[:k]
@@ -214,7 +216,7 @@ def chosen_latents(
     return best
 
 
-def folds(evidence: TokenEvidence, seed: int) -> np.ndarray:
-    """Which fifth of the sequences each is in, by cluster, whatever the order."""
+def split_folds(evidence: TokenEvidence, seed: int) -> np.ndarray:
+    """Split sequences into five folds by cluster, independent of their order."""
     numbers = hash_clusters(evidence.samples, seed)
     return np.asarray((numbers >> np.uint64(1)) % FOLDS, np.int64)

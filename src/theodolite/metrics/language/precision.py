@@ -1,4 +1,4 @@
-"""Is what a latent is named after there where the latent is active?"""
+"""Metric of whether a latent's predicate holds where the latent is active."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -71,7 +71,7 @@ def _any_token(
 
 
 def _random_dictionary(evidence: TokenEvidence, number: int) -> TokenEvidence:
-    """One draw: its sums in place of codes; nothing at all where none was given."""
+    """Replace the activations by one draw of a random dictionary, if there are draws."""
     chances = evidence.chance_activation, evidence.chance_on_formula
     nothing = np.zeros((len(evidence), 1, len(evidence.explanations)))
     whole, part = (nothing if a is None else a[:, number % a.shape[1] :][:, :1] for a in chances)
@@ -145,7 +145,7 @@ class ActivationPrecision(SampleMean):
 
 
 def _active(evidence: TokenEvidence) -> np.ndarray:
-    """Whether each explained latent is active in each sequence of which the concept is known."""
+    """Return where each explained latent is active in sequences with a known concept."""
     values = require_ragged(evidence.value)
     entry, item = explained_entries(evidence)
     positive = (values.flat[entry] > 0).astype(float)

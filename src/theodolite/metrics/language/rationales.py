@@ -1,4 +1,4 @@
-"""Are the tokens that are said to matter those that matter, and that people marked?"""
+"""Metrics of rationales: do the marked tokens matter to the model, and did people mark them too?"""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -18,8 +18,8 @@ Form = Annotated[
 ]
 
 
-def falls(evidence: TokenEvidence, answers: np.ndarray, form: Form) -> PerSample:
-    """How far the answer falls from that of the whole text, mean over ways and steps."""
+def compute_falls(evidence: TokenEvidence, answers: np.ndarray, form: Form) -> PerSample:
+    """Return the mean fall of the output from that of the whole text, over ways and steps."""
     far = np.asarray(evidence.clean, float)[:, None, None] - np.asarray(answers, float)
     known = ~np.isnan(far)
     n = known.sum(axis=(1, 2))
@@ -30,15 +30,15 @@ def falls(evidence: TokenEvidence, answers: np.ndarray, form: Form) -> PerSample
     return PerSample.from_values(mean, n > 0)
 
 
-def random_tokens(chance: str) -> NullModel:
-    """The same with equally many tokens at random."""
+def compute_random_falls(chance: str) -> NullModel:
+    """Return the mean fall for equally many random tokens."""
 
     def expected(evidence: TokenEvidence, *, form: Form) -> PerSample:
         answers = getattr(evidence, chance)
         if answers is None:
             return PerSample.from_values(np.full(len(evidence), np.nan))
         shape = (len(answers), answers.shape[1] * answers.shape[2], answers.shape[3])
-        return falls(evidence, answers.reshape(shape), form)
+        return compute_falls(evidence, answers.reshape(shape), form)
 
     return NullModel(
         "random_tokens",
@@ -63,7 +63,7 @@ class ErasedTokens(SampleMean):
     @classmethod
     def each(cls, evidence: TokenEvidence, *, form: Form = "mean") -> PerSample:
         """Measure how far each answer falls."""
-        return falls(evidence, np.asarray(getattr(evidence, cls.answers)), form)
+        return compute_falls(evidence, np.asarray(getattr(evidence, cls.answers)), form)
 
 
 @erasure_metric(
@@ -72,7 +72,7 @@ class ErasedTokens(SampleMean):
     better="higher",
     uses=("clean", "removed"),
     may_use=("chance_removed",),
-    nulls=(random_tokens("chance_removed"),),
+    nulls=(compute_random_falls("chance_removed"),),
     asked_as="Does the answer need the tokens that are said to matter?",
     card=Card(
         question="How far does the probability of the answer fall without the most relevant "
@@ -111,7 +111,7 @@ class Comprehensiveness(ErasedTokens):
     better="lower",
     uses=("clean", "only"),
     may_use=("chance_only",),
-    nulls=(random_tokens("chance_only"),),
+    nulls=(compute_random_falls("chance_only"),),
     asked_as="Do the tokens that are said to matter suffice?",
     card=Card(
         question="How far does the probability of the answer fall with nothing but the most "
@@ -141,8 +141,8 @@ class Sufficiency(ErasedTokens):
     answers = "only"
 
 
-def marked_share(evidence: TokenEvidence) -> tuple[np.ndarray, np.ndarray]:
-    """The share of each sequence's tokens that is marked, and whether some and not all are."""
+def compute_marked_share(evidence: TokenEvidence) -> tuple[np.ndarray, np.ndarray]:
+    """Return the marked fraction of each sequence's tokens, and whether it is neither 0 nor 1."""
     rationale = require_ragged(evidence.rationale)
     marked, n = rationale.sums(), rationale.lengths
     return marked / np.maximum(n, 1), (marked > 0) & (marked < n)
@@ -185,7 +185,7 @@ def _rare_tokens(
 
 
 def _uniform(evidence: TokenEvidence) -> PerSample:
-    return PerSample.from_values(*marked_share(evidence))
+    return PerSample.from_values(*compute_marked_share(evidence))
 
 
 NULLS = (
@@ -232,7 +232,7 @@ class InRationale(SampleMean):
     def each(cls, evidence: TokenEvidence) -> PerSample:
         """Measure the share of each sequence."""
         share = cls.share(require_ragged(evidence.relevance), require_ragged(evidence.rationale))
-        return PerSample.from_values(np.where(marked_share(evidence)[1], share, np.nan))
+        return PerSample.from_values(np.where(compute_marked_share(evidence)[1], share, np.nan))
 
 
 @rationale_metric(

@@ -1,4 +1,4 @@
-"""How much of what an ablation destroys is there again with what a dictionary rebuilds?"""
+"""Metric of how much of an ablation's loss an SAE's reconstruction recovers."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -25,9 +25,9 @@ class Recovered(Additive):
     """Sums over tokens of what an ablation costs, and of what is left of that."""
 
     cost: Float[np.ndarray, "*resamples"]
-    """What the ablation costs more than the network as it is."""
+    """Increase of the loss by the ablation."""
     recovered: Float[np.ndarray, "*resamples"]
-    """What it costs more than what the dictionary rebuilds."""
+    """Decrease of that loss by the reconstruction."""
     sequences: Float[np.ndarray, "*resamples"]
     empty: Float[np.ndarray, "*resamples"]
 
@@ -69,7 +69,7 @@ class Recovered(Additive):
         return self.sequences, self.empty
 
     def value(self) -> np.ndarray:
-        """The share that is recovered; undefined where the ablation costs nothing."""
+        """Compute the recovered fraction; undefined where the ablation costs nothing."""
         return ratio(self.recovered, self.cost)
 
 

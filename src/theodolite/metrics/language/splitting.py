@@ -1,4 +1,4 @@
-"""Is a concept in one latent, or split over several and absorbed by others?"""
+"""Metrics of latent splitting and absorption of a concept."""
 
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -11,14 +11,14 @@ from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.plain_arrays import replace_arrays
 from theodolite.evidence.ragged import require_ragged
 from theodolite.metrics.base import Card, NullModel, PerSample, Pooled, SampleMean, metric, ratio
-from theodolite.metrics.language._probes import By, Pooling, Side, fitted_probe, pooled_codes
+from theodolite.metrics.language._probes import By, Pooling, Side, fitted_probe, pool_activations
 from theodolite.metrics.language.latent_probe import (
     RANDOM_DICTIONARY,
     SplitSeed,
-    chosen_latents,
-    folds,
-    halves,
-    known_labels,
+    choose_latents,
+    find_known_labels,
+    split_folds,
+    split_halves,
 )
 
 Kind = Annotated[
@@ -31,7 +31,7 @@ Form = Annotated[
 ]
 Most = Annotated[int, Field(ge=1, le=64, description="The most latents that are tried.")]
 Over = Literal["concepts"]
-MOST_ABSORBERS, LEAST_COSINE, LEAST_SHARE, LEAST_COSINE_OF_FULL = 3, 0.1, 0.4, 0.025
+MAX_ABSORBERS, MIN_COSINE, MIN_SHARE, MIN_FULL_COSINE = 3, 0.1, 0.4, 0.025
 """As published."""
 LEAST_GAIN = 0.03
 """More than this must a further latent add to F1, as published."""
@@ -59,7 +59,7 @@ PERMUTED_DECODER = NullModel(
 def _absorbed(
     evidence: TokenEvidence, concept: int, kind: Kind, form: Form
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Of each token: how much of the concept other latents carry, and whether it was asked."""
+    """Return for each token how much of the concept other latents carry, and whether it counts."""
     latents, values = require_ragged(evidence.latent), require_ragged(evidence.value)
     along = np.asarray(require_ragged(evidence.projections).flat[:, concept], float)
     there = np.nan_to_num(along) > 0
@@ -75,21 +75,21 @@ def _absorbed(
     main = np.bincount(token, carried * own, n)
     whole = np.where(there, along, 1.0)
     if kind == "full":
-        near = ~own & (cosine[latents.flat] >= LEAST_COSINE_OF_FULL)
+        near = ~own & (cosine[latents.flat] >= MIN_FULL_COSINE)
         largest = _largest(token, np.where(near, carried, 0.0), n, 1)
         silent = np.bincount(token, own, n) == 0
-        return (silent & (largest / whole >= LEAST_SHARE)).astype(float), there
-    others = ~own & (cosine[latents.flat] >= LEAST_COSINE) & (carried > 0)
-    absorbers = _largest(token, np.where(others, carried, 0.0), n, MOST_ABSORBERS)
+        return (silent & (largest / whole >= MIN_SHARE)).astype(float), there
+    others = ~own & (cosine[latents.flat] >= MIN_COSINE) & (carried > 0)
+    absorbers = _largest(token, np.where(others, carried, 0.0), n, MAX_ABSORBERS)
     amount = np.minimum(absorbers, whole - main)
     fraction = amount / np.where(main > 0, amount + main, 1.0)
     fraction = np.where(main <= 0, 1.0, fraction)
-    none = (main >= whole) | (absorbers / whole < LEAST_SHARE)
+    none = (main >= whole) | (absorbers / whole < MIN_SHARE)
     return np.where(none, 0.0, fraction), there
 
 
 def _largest(token: np.ndarray, amounts: np.ndarray, n: int, most: int) -> np.ndarray:
-    """The sum of the largest amounts of each token."""
+    """Return the sum of the largest amounts of each token."""
     order = np.lexsort((-amounts, token))
     place = np.arange(len(order)) - np.searchsorted(token, token)
     first = order[place < most]
@@ -207,17 +207,19 @@ class Splitting(Pooled):
         over: Over = "concepts",
     ) -> np.ndarray:
         del over
-        codes, known = pooled_codes(evidence, pooling), known_labels(evidence)
-        choosing, truth = halves(evidence, split_seed), np.asarray(evidence.truth)
-        fold = folds(evidence, split_seed)
-        best = chosen_latents(codes, truth, known & choosing[:, None], by, side, most)
+        codes, known = pool_activations(evidence, pooling), find_known_labels(evidence)
+        choosing, truth = split_halves(evidence, split_seed), np.asarray(evidence.truth)
+        fold = split_folds(evidence, split_seed)
+        best = choose_latents(codes, truth, known & choosing[:, None], by, side, most)
         result = np.full((len(weights), truth.shape[1]), np.nan)
         for concept, latents in enumerate(best):
             there, rows = truth[:, concept], known[:, concept] & ~choosing
             if len(latents) and there[rows].any() and not there[rows].all():
                 values = np.stack([codes.of(int(n)) for n in latents], axis=1)
                 both = known[:, concept] & choosing, rows
-                result[:, concept] = splits(_curve(values, there, both, fold, weights))
+                result[:, concept] = compute_relative_gains(
+                    _curve(values, there, both, fold, weights)
+                )
         return result
 
 
@@ -237,10 +239,10 @@ def _curve(
         yield weighted_f1(probe.scores(own[rows]) > 0, there[rows], counts)
 
 
-def splits(curve: Iterable[np.ndarray]) -> np.ndarray:
-    """How far each column of F1 by number of latents is gone, beyond the first.
+def compute_relative_gains(curve: Iterable[np.ndarray]) -> np.ndarray:
+    """Return the relative gain of F1 beyond the first latent.
 
-    >>> splits([np.array([0.5]), np.array([0.6]), np.array([0.62])])
+    >>> compute_relative_gains([np.array([0.5]), np.array([0.6]), np.array([0.62])])
     array([1.])
     """
     steps = iter(curve)

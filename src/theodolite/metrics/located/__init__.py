@@ -1,1 +1,1 @@
-"""Does the explanation look where the concept is?"""
+"""Metrics of location: does the explanation look where the concept is?"""

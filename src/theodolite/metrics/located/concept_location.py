@@ -1,4 +1,4 @@
-"""Does the map of a named concept cover the place where the concept is?"""
+"""Metrics of whether the map of a named concept covers the location of the concept."""
 
 from collections.abc import Sequence
 from typing import Annotated, Literal
@@ -30,18 +30,18 @@ Alpha = Annotated[
 Regions = Annotated[int, Field(ge=1, description="Parts that the image is divided into.")]
 
 
-def named_concepts(
+def select_named_concepts(
     scores: Float[np.ndarray, "samples concepts"],
     part_of: Int[np.ndarray, " concepts"],
     among: Among,
     top: Sequence[int],
 ) -> Int[np.ndarray, "samples named"]:
-    """The concepts that an explanation names, among those that can be located or among all."""
+    """Return the concepts that an explanation names, among locatable ones or among all."""
     localisable = part_of >= 0
     if among == "localisable":
         scores = np.where(localisable, scores, -np.inf)
     limit = int(localisable.sum()) if among == "localisable" else len(localisable)
-    return ranking.ranked(scores, max(ranking.checked_top(top, limit)))
+    return ranking.select_top_concepts(scores, max(ranking.validate_top_k(top, limit)))
 
 
 def inside_regions(
@@ -53,13 +53,13 @@ def inside_regions(
     Float[np.ndarray, "samples named alpha places"], Bool[np.ndarray, "samples named places"]
 ]:
     """Credit of each named concept at each place of its part, and which of these are visible."""
-    points, visible = _places(evidence, named)
+    points, visible = _find_places(evidence, named)
     sample, rank, place = np.nonzero(visible)
     which = np.stack([sample, named[sample, rank]], axis=1)
     counts = places.pixel_counts(evidence, which, points[sample, rank, place])
-    region = _pixels(evidence, shares)[sample]
+    region = _count_pixels(evidence, shares)[sample]
     credit = np.zeros((*visible.shape[:2], len(shares), visible.shape[2]))
-    credit[sample, rank, :, place] = places.inside_region(counts, region, ties)
+    credit[sample, rank, :, place] = places.is_inside_region(counts, region, ties)
     return credit, visible
 
 
@@ -81,7 +81,7 @@ def over_named(
     return n_inside, np.broadcast_to(n_counted, n_inside.shape)
 
 
-def _anywhere(
+def _compute_region_area(
     evidence: LocationEvidence,
     *,
     top: Sequence[int],
@@ -96,26 +96,26 @@ def _anywhere(
     regions: int,
     ties: Ties,
 ) -> PerSample:
-    """Each image's share of points anywhere that are inside: the area of the region.
+    """Return the area of the region: the fraction of random points that are inside.
 
     Of a part at several places each is drawn by itself. Pixels that share the last places of a
     region count as if these were drawn among them.
     """
     del ties
-    scores = ranking.importance(evidence.explained, rank_by, order)
-    named = named_concepts(scores, evidence.part_of, among, top)
-    _, visible = _places(evidence, named)
+    scores = ranking.compute_importance(evidence.explained, rank_by, order)
+    named = select_named_concepts(scores, evidence.part_of, among, top)
+    _, visible = _find_places(evidence, named)
     n_pixels = evidence.sizes.prod(axis=1)
-    areas = _pixels(evidence, np.asarray(alpha, float) / regions) / n_pixels[:, None]
-    credit = _at_any_place(areas[:, None, :], visible.sum(axis=-1)[:, :, None], sides)
+    areas = _count_pixels(evidence, np.asarray(alpha, float) / regions) / n_pixels[:, None]
+    credit = _expect_at_any_place(areas[:, None, :], visible.sum(axis=-1)[:, :, None], sides)
     per_length = over_named(evidence, named, credit, visible, top, invisible)
     return places.averaged(
-        *per_length, average, ranking.population_mask(evidence.explained, population)
+        *per_length, average, ranking.get_population_mask(evidence.explained, population)
     )
 
 
-def _at_any_place(area: np.ndarray, n: np.ndarray, sides: Sides) -> np.ndarray:
-    """What a part at n places gets, each of them inside with this chance."""
+def _expect_at_any_place(area: np.ndarray, n: np.ndarray, sides: Sides) -> np.ndarray:
+    """Return the expected credit of a part at n places, each inside with this probability."""
     if sides == "either":
         return np.asarray(1.0 - (1.0 - area) ** n)
     return np.asarray(area**n if sides == "every" else area + 0.0 * n)
@@ -124,24 +124,24 @@ def _at_any_place(area: np.ndarray, n: np.ndarray, sides: Sides) -> np.ndarray:
 RANDOM_POINT = NullModel(
     "random_point",
     "a random point of the image instead of the annotated one",
-    expected=_anywhere,
+    expected=_compute_region_area,
     random=False,
 )
 
 
-def _places(
+def _find_places(
     evidence: LocationEvidence, named: Int[np.ndarray, "samples named"]
 ) -> tuple[Float[np.ndarray, "samples named places 2"], Bool[np.ndarray, "samples named places"]]:
-    """Where the parts of the named concepts are, and which of these places are visible."""
+    """Return the locations of the parts of named concepts, and which are visible."""
     part = evidence.part_of[named]
     points = np.asarray(evidence.points)[np.arange(len(named))[:, None], part]
     return points, ~np.isnan(points).any(axis=-1) & (part >= 0)[..., None]
 
 
-def _pixels(
+def _count_pixels(
     evidence: LocationEvidence, shares: Float[np.ndarray, " alpha"]
 ) -> Int[np.ndarray, "samples alpha"]:
-    """How many pixels a region has."""
+    """Return the number of pixels of a region."""
     n_pixels = evidence.sizes.prod(axis=1)
     return np.asarray(np.floor(shares * n_pixels[:, None] + 0.5), np.int64)
 
@@ -226,11 +226,11 @@ class ConceptLocation(SampleMean):
     ) -> PerSample:
         if not alpha or min(alpha) <= 0 or max(alpha) > regions:
             raise EvidenceError("alpha", f"{list(alpha)}", f"numbers above 0, up to {regions}")
-        scores = ranking.importance(evidence.explained, rank_by, order)
-        named = named_concepts(scores, evidence.part_of, among, top)
+        scores = ranking.compute_importance(evidence.explained, rank_by, order)
+        named = select_named_concepts(scores, evidence.part_of, among, top)
         inside, visible = inside_regions(evidence, named, np.asarray(alpha, float) / regions, ties)
-        credit = places.over_places(inside, visible[:, :, None, :], sides)
+        credit = places.combine_places(inside, visible[:, :, None, :], sides)
         per_length = over_named(evidence, named, credit, visible, top, invisible)
         return places.averaged(
-            *per_length, average, ranking.population_mask(evidence.explained, population)
+            *per_length, average, ranking.get_population_mask(evidence.explained, population)
         )

@@ -1,4 +1,4 @@
-"""Does a concept's map peak where the concept is?"""
+"""Metrics of whether a concept's map peaks at the location of the concept."""
 
 from typing import Annotated, Literal
 
@@ -10,7 +10,7 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.metrics.base import Card, NullModel, PerSample, SampleMean, metric
 from theodolite.metrics.shared import nulls
-from theodolite.metrics.shared.places import Average, averaged, peaks
+from theodolite.metrics.shared.places import Average, averaged, find_peaks
 
 Target = Annotated[
     Literal["auto", "points", "boxes", "masks"],
@@ -28,19 +28,19 @@ Tolerance = Annotated[
         ge=0, description="Share of the sides by which a place may be missed; None: 0.2, boxes 0."
     ),
 ]
-NEAR = 0.2
-"""How near a peak must be to a point, unless it is said otherwise."""
+NEAR_DISTANCE = 0.2
+"""Default distance within which a peak counts as near a point."""
 NODES = 32
 """Lines through a disc: the area of one is then right to ten digits."""
 
 
-def hits(
+def find_hits(
     evidence: LocationEvidence,
     peak: Float[np.ndarray, "samples concepts 2"],
     target: Target,
     tolerance: float | None,
 ) -> tuple[Bool[np.ndarray, "samples concepts"], Bool[np.ndarray, "samples concepts"]]:
-    """Whether each peak is at its concept, and whether the concept has a place at all."""
+    """Return whether each peak is at its concept, and whether the concept has a location."""
     target = _target(evidence, target)
     if target == "masks":
         masks = np.asarray(evidence.masks)
@@ -53,18 +53,18 @@ def hits(
         hit = np.asarray(inside.all(axis=-1).any(axis=-1))
     else:
         away = np.sqrt(((_points(evidence) - peak[:, :, None]) ** 2).sum(axis=-1))
-        hit = np.asarray((away <= (NEAR if tolerance is None else tolerance)).any(axis=-1))
-    return hit, _in_image(evidence, target)
+        hit = np.asarray((away <= (NEAR_DISTANCE if tolerance is None else tolerance)).any(axis=-1))
+    return hit, _is_in_image(evidence, target)
 
 
-def over_pairs(
+def average_pairs(
     evidence: LocationEvidence,
     credit: np.ndarray,
     there: np.ndarray,
     pairs: Pairs,
     average: Average,
 ) -> PerSample:
-    """Each image's credit and the pairs it is counted among."""
+    """Return each image's credit and the pairs that it is counted among."""
     counted = there & (evidence.part_of >= 0)
     if pairs == "present":
         counted &= np.asarray(evidence.explained.truth)
@@ -75,7 +75,7 @@ def over_pairs(
     return averaged(n_hit, n_counted, average, np.ones(len(evidence), bool))
 
 
-def _anywhere(
+def _compute_hit_area(
     evidence: LocationEvidence,
     *,
     target: Target,
@@ -83,21 +83,21 @@ def _anywhere(
     pairs: Pairs,
     average: Average,
 ) -> PerSample:
-    """Each image's hits by peaks anywhere: the area of what is a hit."""
+    """Return each image's hits by random peaks: the area that counts as a hit."""
     target = _target(evidence, target)
     if target == "masks":
         areas = np.asarray(evidence.masks).mean(axis=(2, 3))[:, evidence.part_of]
     elif target == "boxes":
         areas = box_area(_boxes(evidence, tolerance))
     else:
-        areas = disc_area(_points(evidence), NEAR if tolerance is None else tolerance)
-    return over_pairs(evidence, areas, _in_image(evidence, target), pairs, average)
+        areas = disc_area(_points(evidence), NEAR_DISTANCE if tolerance is None else tolerance)
+    return average_pairs(evidence, areas, _is_in_image(evidence, target), pairs, average)
 
 
 RANDOM_PEAK = NullModel(
     "random_point",
     "a random point of the image instead of the map's peak",
-    expected=_anywhere,
+    expected=_compute_hit_area,
     random=False,
 )
 
@@ -111,8 +111,10 @@ def _target(evidence: LocationEvidence, target: Target) -> Target:
     return target
 
 
-def _in_image(evidence: LocationEvidence, target: Target) -> Bool[np.ndarray, "samples concepts"]:
-    """Whether each concept has a place in each image."""
+def _is_in_image(
+    evidence: LocationEvidence, target: Target
+) -> Bool[np.ndarray, "samples concepts"]:
+    """Return whether each concept has a location in each image."""
     places = np.asarray(getattr(evidence, target))
     if target == "masks":
         return np.asarray(places.any(axis=(2, 3)))[:, evidence.part_of]
@@ -188,8 +190,8 @@ class PointingGame(SampleMean):
         pairs: Pairs = "present",
         average: Average = "pairs",
     ) -> PerSample:
-        hit, there = hits(evidence, peaks(evidence.maps), target, tolerance)
-        return over_pairs(evidence, hit, there, pairs, average)
+        hit, there = find_hits(evidence, find_peaks(evidence.maps), target, tolerance)
+        return average_pairs(evidence, hit, there, pairs, average)
 
 
 def box_area(boxes: Float[np.ndarray, "*n places 4"]) -> Float[np.ndarray, "*n"]:
@@ -199,7 +201,7 @@ def box_area(boxes: Float[np.ndarray, "*n places 4"]) -> Float[np.ndarray, "*n"]
     array(0.5625)
     """
     top, left, bottom, right = (boxes[..., i] for i in range(4))
-    edges = _edges(top, bottom)
+    edges = _find_edges(top, bottom)
     lines = (edges[..., 1:] + edges[..., :-1]) / 2
     widths = np.where(_between(top, lines, bottom), right[..., None, :], np.nan)
     lengths = covered(np.broadcast_to(left[..., None, :], widths.shape), widths)
@@ -213,7 +215,7 @@ def disc_area(points: Float[np.ndarray, "*n places 2"], radius: float) -> Float[
     0.125664
     """
     down, across = points[..., 0], points[..., 1]
-    edges = _edges(down - radius, down + radius)
+    edges = _find_edges(down - radius, down + radius)
     nodes, shares = np.polynomial.legendre.leggauss(NODES)
     angles, shares = (nodes + 1) * np.pi / 2, shares * np.pi / 2  # smooth where a disc begins
     half = np.diff(edges, axis=-1)[..., None] / 2
@@ -240,8 +242,8 @@ def covered(
     return np.asarray(np.maximum(ends - np.maximum(starts, before), 0.0).sum(axis=-1))
 
 
-def _edges(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Where a region begins or ends: between two of them it is always the same ones."""
+def _find_edges(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Return the coordinates where regions begin or end."""
     both = np.concatenate([low, high], axis=-1)
     return np.sort(np.clip(np.where(np.isnan(both), 0.0, both), 0.0, 1.0), axis=-1)
 

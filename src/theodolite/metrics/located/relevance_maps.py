@@ -1,4 +1,4 @@
-"""Does a map mark the object?"""
+"""Metrics of whether a relevance map marks the object."""
 
 from functools import partial
 from typing import Annotated, Literal
@@ -38,14 +38,14 @@ def flattened(maps: np.ndarray) -> np.ndarray:
     return maps.reshape(len(maps), maps.shape[1] * maps.shape[2])
 
 
-def relevance(evidence: SaliencyEvidence, sign: Sign) -> Float[np.ndarray, "samples pixels"]:
-    """What speaks for the class, or for and against it."""
+def select_relevance(evidence: SaliencyEvidence, sign: Sign) -> Float[np.ndarray, "samples pixels"]:
+    """Return relevance for the class only, or its absolute value."""
     maps = flattened(evidence.maps).astype(np.float64)
     return np.asarray(np.abs(maps) if sign == "absolute" else np.maximum(maps, 0.0))
 
 
-def objects(evidence: SaliencyEvidence) -> np.ndarray:
-    """The object's pixels."""
+def get_objects(evidence: SaliencyEvidence) -> np.ndarray:
+    """Return the masks of the objects."""
     return flattened(np.asarray(evidence.objects))
 
 
@@ -84,7 +84,7 @@ class RelevanceMass(SampleMean):
 
     @staticmethod
     def each(evidence: SaliencyEvidence, *, sign: Sign = "positive") -> PerSample:
-        marked, there = relevance(evidence, sign), objects(evidence)
+        marked, there = select_relevance(evidence, sign), get_objects(evidence)
         inside = np.where(there, marked, 0.0).sum(axis=1)
         share = np.minimum(ratio(inside, marked.sum(axis=1)), 1.0)
         return PerSample.from_values(np.where(there.any(axis=1), share, np.nan))
@@ -121,7 +121,7 @@ class RelevanceRank(SampleMean):
 
     @staticmethod
     def each(evidence: SaliencyEvidence, *, sign: Sign = "positive") -> PerSample:
-        marked, there = relevance(evidence, sign), objects(evidence)
+        marked, there = select_relevance(evidence, sign), get_objects(evidence)
         n = there.sum(axis=1)
         ordered = -np.sort(-marked, axis=1)
         line = np.take_along_axis(ordered, np.maximum(n - 1, 0)[:, None], axis=1)
@@ -165,7 +165,7 @@ class RelevancePeak(SampleMean):
 
     @staticmethod
     def each(evidence: SaliencyEvidence) -> PerSample:
-        maps, there = flattened(evidence.maps), objects(evidence)
+        maps, there = flattened(evidence.maps), get_objects(evidence)
         highest = maps == maps.max(axis=1, keepdims=True)
         hits = (highest & there).sum(axis=1) / np.maximum(highest.sum(axis=1), 1)
         return PerSample.from_values(hits, there.any(axis=1) & ~highest.all(axis=1))

@@ -1,1 +1,1 @@
-"""What scores of several questions share."""
+"""Share rankings, locations and null baselines among metrics of several questions."""

@@ -1,4 +1,4 @@
-"""Nulls that do not depend on a metric's options: those that other packages may use."""
+"""Define null baselines without metric options, which other packages may use too."""
 
 from theodolite.metrics.leak_free._nulls import CLEAN, SHUFFLED_TRUTH
 from theodolite.metrics.shared.nulls import MOST_COMMON

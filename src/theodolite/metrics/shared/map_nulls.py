@@ -1,4 +1,4 @@
-"""Null baselines of the scores of maps: maps that know nothing of the image or the network."""
+"""Define null baselines of saliency metrics: maps without knowledge of image or model."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -99,8 +99,8 @@ SHUFFLED_IMAGES = NullModel(
 )
 
 
-def center_map(rows: int, columns: int) -> np.ndarray:
-    """A hill in the middle of the image, a quarter of its side wide."""
+def make_center_map(rows: int, columns: int) -> np.ndarray:
+    """Return a map with a hill in the center, a quarter of the image's side wide."""
     down, across = (((np.arange(n) + 0.5) / n - 0.5) / 0.25 for n in (rows, columns))
     return np.asarray(np.exp(-(down[:, None] ** 2 + across[None, :] ** 2) / 2))
 
@@ -108,7 +108,9 @@ def center_map(rows: int, columns: int) -> np.ndarray:
 def _centered(evidence: SaliencyEvidence, seed: int) -> SaliencyEvidence:
     del seed
     _, rows, columns = evidence.maps.shape
-    return replace(evidence, maps=np.broadcast_to(center_map(rows, columns), evidence.maps.shape))
+    return replace(
+        evidence, maps=np.broadcast_to(make_center_map(rows, columns), evidence.maps.shape)
+    )
 
 
 IMAGE_CENTER = NullModel(
@@ -120,8 +122,8 @@ IMAGE_CENTER = NullModel(
 )
 
 
-def _area(evidence: SaliencyEvidence, **options: Any) -> PerSample:
-    """The share of the image that the object covers, where there is one."""
+def _compute_area(evidence: SaliencyEvidence, **options: Any) -> PerSample:
+    """Return the fraction of the image that the object covers, if there is one."""
     del options
     area = np.asarray(evidence.objects).mean(axis=(1, 2))
     return PerSample.from_values(area, area > 0)
@@ -130,13 +132,13 @@ def _area(evidence: SaliencyEvidence, **options: Any) -> PerSample:
 FLAT_MAP = NullModel(
     "uniform_map",
     "all pixels alike: the share of the image that the object covers",
-    expected=_area,
+    expected=_compute_area,
     random=False,
 )
 RANDOM_PLACE = NullModel(
     "random_location",
     "a map that peaks anywhere: the share of the image that the object covers",
-    expected=_area,
+    expected=_compute_area,
     random=False,
 )
 

@@ -1,4 +1,4 @@
-"""Null baselines of the alignment scores: explanations that know nothing."""
+"""Define null baselines of the existence and location metrics: uninformative explanations."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -13,47 +13,49 @@ from theodolite.metrics.base import NullModel, PerSample, ratio
 from theodolite.metrics.shared import ranking
 
 
-def _orders(evidence: LocationEvidence, n: int, seed: int) -> np.ndarray:
-    """A random order of n things for each sample."""
+def _draw_orders(evidence: LocationEvidence, n: int, seed: int) -> np.ndarray:
+    """Return a random order of n things for each sample."""
     return hash_to_uniforms(np.asarray(evidence.samples.index), (n,), seed).argsort(
         axis=1, kind="stable"
     )
 
 
-def _any_concept(
+def _expect_any_concept(
     evidence: ConceptEvidence,
     *,
     top: Sequence[int],
     population: ranking.Population,
-    named: ranking.Named,
+    named: ranking.Eligible,
     **options: Any,
 ) -> PerSample:
-    """Any concept is as likely to be named: a sample's share of concepts that are there.
+    """Return the fraction of concepts that are present in a sample.
 
     Of those whose presence is known; the whole is the chance that of the named ones any is.
     """
     del options
-    lengths = np.asarray(ranking.checked_top(top, len(evidence.concepts)))
+    lengths = np.asarray(ranking.validate_top_k(top, len(evidence.concepts)))
     known = _known(evidence)
     n, n_known = known.shape[1], known.sum(axis=1)
     share = (np.asarray(evidence.truth) & known).sum(axis=1) / np.maximum(n_known, 1)
     steps = np.arange(int(lengths.max()))
     unknown = np.maximum((n - n_known)[:, None] - steps, 0) / (n - steps)
     whole = 1.0 - unknown.cumprod(axis=1)[:, lengths - 1]
-    can = ranking.nameable(evidence, named)
+    can = ranking.find_eligible(evidence, named)
     if can is not None:  # as many as the explanation names, which may be none
         n_named = np.minimum(can.sum(axis=1)[:, None], lengths)
         every = 1.0 - np.concatenate([np.ones((len(known), 1)), unknown.cumprod(axis=1)], axis=1)
         whole = np.take_along_axis(every, n_named, axis=1)
-    return PerSample(share[:, None] * whole, whole, ranking.population_mask(evidence, population))
+    return PerSample(
+        share[:, None] * whole, whole, ranking.get_population_mask(evidence, population)
+    )
 
 
 def _known(evidence: ConceptEvidence) -> np.ndarray:
     return np.ones(evidence.values.shape, bool) if evidence.known is None else evidence.known
 
 
-def _annotation(evidence: ConceptEvidence) -> dict[str, np.ndarray]:
-    """How often concepts are there and known: in all samples, or in each of some clusters."""
+def _count_annotations(evidence: ConceptEvidence) -> dict[str, np.ndarray]:
+    """Return how often concepts are present and known, overall or in each cluster."""
     known = _known(evidence).astype(float)
     rows = {"there": np.asarray(evidence.truth) * known, "known": known, "n": np.ones(len(known))}
     if evidence.samples.clusters is not None:
@@ -61,10 +63,10 @@ def _annotation(evidence: ConceptEvidence) -> dict[str, np.ndarray]:
     return {name: np.asarray(part.sum(axis=0)) for name, part in rows.items()}
 
 
-def _of_others(
+def _count_in_others(
     evidence: ConceptEvidence, sums: Mapping[str, np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """How often each concept is there, and known, in the other samples, or other clusters."""
+    """Return how often each concept is present and known in the other samples or clusters."""
     if evidence.samples.clusters is None:
         known = _known(evidence)
         return sums["there"] - (np.asarray(evidence.truth) & known), sums["known"] - known
@@ -76,7 +78,7 @@ def _of_others(
     return there, np.where(known > 1e-9, known, 0.0)
 
 
-def _any_sample(  # noqa: PLR0913  options are keywords
+def _expect_any_sample(  # noqa: PLR0913  options are keywords
     evidence: ConceptEvidence,
     sums: Mapping[str, np.ndarray],
     *,
@@ -84,19 +86,21 @@ def _any_sample(  # noqa: PLR0913  options are keywords
     rank_by: ranking.RankBy,
     order: ranking.Order,
     population: ranking.Population,
-    named: ranking.Named,
+    named: ranking.Eligible,
 ) -> PerSample:
-    """How often the named concepts are there in other samples, of those where that is known."""
-    lengths = np.asarray(ranking.checked_top(top, len(evidence.concepts)))
-    scores = ranking.importance(evidence, rank_by, order)
-    first, can = ranking.ranked_among(scores, ranking.nameable(evidence, named), int(lengths.max()))
+    """Return how often the named concepts are present in other samples where that is known."""
+    lengths = np.asarray(ranking.validate_top_k(top, len(evidence.concepts)))
+    scores = ranking.compute_importance(evidence, rank_by, order)
+    first, can = ranking.select_top_eligible(
+        scores, ranking.find_eligible(evidence, named), int(lengths.max())
+    )
     there, known = (
         (np.take_along_axis(part, first, axis=1) * can).cumsum(axis=1)[:, lengths - 1]
-        for part in _of_others(evidence, sums)
+        for part in _count_in_others(evidence, sums)
     )
     return PerSample.from_values(
         np.clip(ratio(there, known), 0.0, 1.0),
-        eligible=ranking.population_mask(evidence, population),
+        eligible=ranking.get_population_mask(evidence, population),
     )
 
 
@@ -117,8 +121,8 @@ def _most_common(
     return replace(evidence, values=values, weights=weights)
 
 
-def told_the_truth(evidence: ConceptEvidence) -> ConceptEvidence:
-    """The explanation that names what is there first, then what is not known."""
+def name_present_concepts(evidence: ConceptEvidence) -> ConceptEvidence:
+    """Return the explanation that names present concepts first, then unknown ones."""
     there = np.asarray(evidence.truth, float)
     if evidence.known is not None:
         there = np.where(evidence.known, 2 * there, 1.0)
@@ -131,14 +135,14 @@ def told_the_truth(evidence: ConceptEvidence) -> ConceptEvidence:
 SHUFFLED_CONCEPTS = NullModel(
     "permuted_concepts",
     "the same ranking with the concepts' names dealt out at random",
-    expected=_any_concept,
+    expected=_expect_any_concept,
     random=False,
 )
 SHUFFLED_SAMPLES = NullModel(
     "another_sample",
     "the same ranking, checked against the concepts of a random other sample",
-    expected=_any_sample,
-    sums=_annotation,
+    expected=_expect_any_sample,
+    sums=_count_annotations,
     random=False,
     label="another_sample",
 )
@@ -176,8 +180,8 @@ SHUFFLED_ANNOTATION = (
 )
 
 
-def center_map(side: int = 63) -> np.ndarray:
-    """A map that is highest in the middle of the image and falls with the distance from it."""
+def make_center_map(side: int = 63) -> np.ndarray:
+    """Return a map that is highest in the center and falls with the distance from it."""
     away = (np.arange(side) + 0.5) / side - 0.5
     return -(away[:, None] ** 2 + away[None, :] ** 2)
 
@@ -194,13 +198,15 @@ def _with_one_map(make_map: Any) -> Any:
 
 def _shuffled_maps(evidence: LocationEvidence, seed: int) -> LocationEvidence:
     n, k = evidence.maps.shape[:2]
-    return replace(evidence, maps=evidence.maps[np.arange(n)[:, None], _orders(evidence, k, seed)])
+    return replace(
+        evidence, maps=evidence.maps[np.arange(n)[:, None], _draw_orders(evidence, k, seed)]
+    )
 
 
 IMAGE_CENTER = NullModel(
     "center",
     "every map replaced by one that points at the middle of the image",
-    _with_one_map(center_map),
+    _with_one_map(make_center_map),
     random=False,
     label="center baseline",
 )

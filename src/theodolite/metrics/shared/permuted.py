@@ -1,4 +1,4 @@
-"""The default baseline of metrics that are declared outside: rows of one array permuted."""
+"""Define the default baseline of metrics of other packages: one array with permuted rows."""
 
 from collections.abc import Mapping
 from typing import Any

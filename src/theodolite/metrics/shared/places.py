@@ -1,4 +1,4 @@
-"""Where a concept is, and whether a map agrees: shared by the scores of location."""
+"""Locate concepts in images and rank the pixels of maps. Used by the metrics of location."""
 
 from typing import Annotated, Literal
 
@@ -40,7 +40,7 @@ def pixel_counts(
     pixels = np.clip(np.floor(points).astype(np.int64), 0, sizes - 1)
     counts = np.empty((len(which), 3), np.int64)
     step = max(BLOCK_BYTES // (8 * max(maps[0, 0].size, 1)), 1) if len(which) else 1
-    ranks = native.pixel_ranks if has_native() else pixel_ranks
+    ranks = native.pixel_ranks if has_native() else rank_pixels
 
     def of(some: slice) -> None:
         for start in range(some.start, some.stop, step):
@@ -53,34 +53,37 @@ def pixel_counts(
     return counts
 
 
-def pixel_ranks(
+def rank_pixels(
     maps: Float[np.ndarray, "queries rows columns"],
     sizes: Int[np.ndarray, "queries 2"],
     pixels: Int[np.ndarray, "queries 2"],
     counts: Int[np.ndarray, "queries 3"],
 ) -> None:
-    """The counts in numpy: where there is no library, and to hold it against."""
+    """Count the ranks in numpy, where the native kernel is missing and to test it."""
     for grid, size, (row, column), out in zip(maps, sizes, pixels, counts, strict=True):
-        low, high, fraction = _sources(size[0], grid.shape[0])
+        low, high, fraction = _find_source_cells(size[0], grid.shape[0])
         mixed = grid[low] + fraction[:, None] * (grid[high] - grid[low])
-        low, high, fraction = _sources(size[1], grid.shape[1])
+        low, high, fraction = _find_source_cells(size[1], grid.shape[1])
         values = mixed[:, low] + fraction * (mixed[:, high] - mixed[:, low])
         equal = values == values[row, column]
         before = equal[:row].sum() + equal[row, :column].sum()
         out[:] = (values > values[row, column]).sum(), equal.sum(), before
 
 
-def _sources(length: int | np.integer, cells: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of half-pixel-centered samples: both neighboring cells and the fraction; edges repeat."""
+def _find_source_cells(
+    length: int | np.integer, cells: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return both neighboring cells and the fraction of half-pixel-centered samples; edges
+    repeat."""
     place = np.clip((np.arange(length) + 0.5) * (cells / length) - 0.5, 0.0, cells - 1)
     low = place.astype(np.int64)
     return low, np.minimum(low + 1, cells - 1), np.where(low < cells - 1, place - low, 0.0)
 
 
-def inside_region(
+def is_inside_region(
     counts: Int[np.ndarray, "queries 3"], region: Int[np.ndarray, "queries alpha"], ties: Ties
 ) -> Float[np.ndarray, "queries alpha"]:
-    """Whether the pixel is among the ``region`` largest; of tied pixels the first come first.
+    """Return whether a pixel is among the ``region`` largest; ties go to the first.
 
     With ``share``, tied pixels have equal claims to the places that are left.
     """
@@ -90,10 +93,10 @@ def inside_region(
     return np.asarray(np.clip((region - larger) / tied, 0.0, 1.0))
 
 
-def over_places(
+def combine_places(
     credit: Float[np.ndarray, "*n places"], visible: Bool[np.ndarray, "*#n places"], sides: Sides
 ) -> Float[np.ndarray, "*n"]:
-    """One answer for a part that is in the image at several places, such as two wings."""
+    """Combine the results of a part that is at several places, such as two wings."""
     if sides == "either":
         return np.asarray(np.where(visible, credit, 0.0).max(axis=-1))
     if sides == "every":
@@ -114,10 +117,10 @@ def averaged(
     return PerSample.from_values(hits / np.maximum(counted, 1), counted > 0, population_mask)
 
 
-def peaks(
+def find_peaks(
     maps: Float[np.ndarray, "samples concepts height width"],
 ) -> Float[np.ndarray, "samples concepts 2"]:
-    """The middle of each map's highest cell, as shares of the image's height and width."""
+    """Return the center of each map's highest cell, as fractions of height and width."""
     n, k, height, width = maps.shape
     single = maps.size and maps.strides[:2] == (0, 0)  # one map for all: look at it once
     cell = (maps[:1, :1] if single else maps).reshape(-1, height * width).argmax(axis=1)

@@ -1,4 +1,7 @@
-"""Which concepts an explanation names first."""
+"""Rank the concepts of an explanation and select the ones that it names.
+
+Used by the metrics of existence and location.
+"""
 
 from collections.abc import Sequence
 from typing import Annotated, Literal
@@ -18,7 +21,7 @@ Order = Annotated[
     Literal["signed", "absolute"],
     Field(description="Whether what speaks against the prediction ranks last or by its size."),
 ]
-Named = Annotated[
+Eligible = Annotated[
     Literal["any", "positive"],
     Field(description="Concepts that can be named: any, or those with a value above 0."),
 ]
@@ -34,10 +37,10 @@ USES_IF = {
 """Arrays of concept evidence that the choices below need."""
 
 
-def importance(
+def compute_importance(
     evidence: ConceptEvidence, rank_by: RankBy, order: Order
 ) -> Float[np.ndarray, "samples concepts"]:
-    r"""How much each concept matters for the predicted class :math:`k`.
+    r"""Compute how much each concept matters for the predicted class :math:`k`.
 
     ``contribution`` is :math:`\theta_{jk}\hat u_{ij}`, ``weight`` is :math:`\theta_{jk}` and
     ``value`` is :math:`\hat u_{ij}`. The paper orders by "magnitude"; read as signed, because a
@@ -60,15 +63,17 @@ def importance(
     return np.abs(scores) if order == "absolute" else scores
 
 
-def ranked(scores: Float[np.ndarray, "samples concepts"], n: int) -> Int[np.ndarray, "samples n"]:
-    """The first ``n`` concepts, largest score first; ties go to the lower index."""
+def select_top_concepts(
+    scores: Float[np.ndarray, "samples concepts"], n: int
+) -> Int[np.ndarray, "samples n"]:
+    """Return the ``n`` concepts with the largest scores; ties go to the lower index."""
     return np.argsort(-scores, axis=1, kind="stable")[:, :n]
 
 
-def nameable(
-    evidence: ConceptEvidence, named: Named
+def find_eligible(
+    evidence: ConceptEvidence, named: Eligible
 ) -> Bool[np.ndarray, "samples concepts"] | None:
-    """Which concepts can be named in each sample; none where all can."""
+    """Return which concepts can be named in each sample; None if all can."""
     if named == "any":
         return None
     if named != "positive":
@@ -76,23 +81,23 @@ def nameable(
     return np.asarray(evidence.values) > 0
 
 
-def ranked_among(
+def select_top_eligible(
     scores: Float[np.ndarray, "samples concepts"],
     among: Bool[np.ndarray, "samples concepts"] | None,
     n: int,
 ) -> tuple[Int[np.ndarray, "samples n"], Bool[np.ndarray, "samples n"]]:
-    """The first ``n`` of those that can be named, and whether there are so many."""
+    """Return the top ``n`` of the concepts that can be named, and whether each can be."""
     if among is None:
-        first = ranked(scores, n)
+        first = select_top_concepts(scores, n)
         return first, np.ones(first.shape, bool)
-    first = ranked(np.where(among, scores, -np.inf), n)
+    first = select_top_concepts(np.where(among, scores, -np.inf), n)
     return first, np.take_along_axis(among, first, axis=1)
 
 
-def population_mask(
+def get_population_mask(
     evidence: ConceptEvidence, population: Population
 ) -> Bool[np.ndarray, " samples"]:
-    """Which samples the question is put to."""
+    """Return which samples enter the metric."""
     if population == "all":
         return np.ones(len(evidence), bool)
     if evidence.labels is None or evidence.predicted is None:
@@ -102,8 +107,8 @@ def population_mask(
     return np.asarray(evidence.labels == evidence.predicted)
 
 
-def checked_top(top: Sequence[int], n_concepts: int) -> tuple[int, ...]:
-    """Lengths of explanations that can be asked for."""
+def validate_top_k(top: Sequence[int], n_concepts: int) -> tuple[int, ...]:
+    """Check the numbers of top concepts and return them as a tuple."""
     if not top or min(top) < 1 or max(top) > n_concepts:
         raise EvidenceError(
             "top", f"{list(top)}", f"numbers from 1 to {n_concepts}, the concepts that can be named"
@@ -111,10 +116,10 @@ def checked_top(top: Sequence[int], n_concepts: int) -> tuple[int, ...]:
     return tuple(top)
 
 
-def fitting_top(n_concepts: int) -> tuple[int, ...]:
-    """Lengths of explanations to ask for, so that half of the concepts can be left unnamed.
+def choose_top_k(n_concepts: int) -> tuple[int, ...]:
+    """Return numbers of top concepts that leave at least half of the concepts unnamed.
 
-    >>> fitting_top(40), fitting_top(8), fitting_top(3), fitting_top(0)
+    >>> choose_top_k(40), choose_top_k(8), choose_top_k(3), choose_top_k(0)
     ((1, 3, 5), (4, 3, 1), (1,), ())
     """
     longest = max(min(5, n_concepts // 2), 1)

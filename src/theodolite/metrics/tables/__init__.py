@@ -1,1 +1,1 @@
-"""Scores of attributions to the features of tables."""
+"""Metrics of attributions to the features of tables."""

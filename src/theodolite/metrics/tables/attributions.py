@@ -1,4 +1,4 @@
-"""Do attributions add up, and do they agree with others of the same samples?"""
+"""Metrics of attributions to features: additivity, and agreement between attributions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -24,8 +24,8 @@ from theodolite.metrics.base import (
 from theodolite.metrics.tables.feature_removal import attribution_metric
 
 TOP = 5
-NO_SPREAD = 1e-12
-"""Of the mean square of the output, what is rounding and no spread."""
+MIN_RELATIVE_SQUARE = 1e-12
+"""Fraction of the output's mean square below which its variance is rounding."""
 
 
 def _sums(evidence: AttributionEvidence) -> dict[str, np.ndarray]:
@@ -92,7 +92,7 @@ class AdditivityGap(Additive):
 
     @classmethod
     def of(cls, evidence: AttributionEvidence, weights: Weights = None) -> "AdditivityGap":
-        """The sums of a shard."""
+        """Compute the sums of a shard."""
         output = np.asarray(evidence.output, float)
         parts = np.asarray(evidence.base, float) + np.asarray(evidence.values, float).sum(axis=1)
         return cls(
@@ -103,20 +103,22 @@ class AdditivityGap(Additive):
         )
 
     def counted(self) -> tuple[np.ndarray, np.ndarray]:
-        """All samples enter."""
+        """Count all samples."""
         return self.samples, np.zeros_like(self.samples)
 
     def value(self) -> np.ndarray:
-        """The mean gap over the spread."""
+        """Compute the mean gap relative to the spread."""
         mean, square = ratio(self.output, self.samples), ratio(self.squares, self.samples)
         variance = square - mean**2
-        varies = variance > NO_SPREAD * square
+        varies = variance > MIN_RELATIVE_SQUARE * square
         spread = np.asarray(np.sqrt(np.where(varies, variance, 0.0)))
         return ratio(ratio(self.gap, self.samples), spread)
 
 
-def first_features(evidence: AttributionEvidence, array: str) -> Bool[np.ndarray, "samples groups"]:
-    """Which features, or groups of them, an attribution names among the first five."""
+def get_top_features(
+    evidence: AttributionEvidence, array: str
+) -> Bool[np.ndarray, "samples groups"]:
+    """Return the features, or groups of them, among an attribution's top five."""
     strength = np.abs(sum_groups(np.asarray(getattr(evidence, array)), evidence.groups))
     named = np.zeros(strength.shape, bool)
     np.put_along_axis(named, rank_features(strength)[:, :TOP], values=True, axis=1)
@@ -128,18 +130,18 @@ def _defined(shares: Float[np.ndarray, " samples"], n_groups: int) -> PerSample:
     return PerSample.from_values(shares, np.full(len(shares), n_groups > TOP))
 
 
-def another_sample(other: str) -> NullModel:
-    """The overlap with another sample's attribution, on average over all others."""
+def compute_other_overlap(other: str) -> NullModel:
+    """Return the mean overlap with the attributions of all other samples."""
 
     def sums(evidence: AttributionEvidence) -> dict[str, np.ndarray]:
-        named = first_features(evidence, other)
+        named = get_top_features(evidence, other)
         return {"named": named.sum(axis=0).astype(float), "samples": np.asarray(float(len(named)))}
 
     def expected(
         evidence: AttributionEvidence, sums: Mapping[str, np.ndarray], **options: Any
     ) -> PerSample:
         del options
-        first, second = first_features(evidence, "values"), first_features(evidence, other)
+        first, second = get_top_features(evidence, "values"), get_top_features(evidence, other)
         others = max(float(sums["samples"]) - 1, 1.0)
         shares = ((sums["named"] - second) * first).sum(axis=1) / others / TOP
         return _defined(np.clip(shares, 0.0, 1.0), first.shape[1])
@@ -152,7 +154,7 @@ def another_sample(other: str) -> NullModel:
 
 def _at_random(evidence: AttributionEvidence, **options: Any) -> PerSample:
     del options
-    n_groups = first_features(evidence, "values").shape[1]
+    n_groups = get_top_features(evidence, "values").shape[1]
     return _defined(np.full(len(evidence), min(TOP / n_groups, 1.0)), n_groups)
 
 
@@ -180,7 +182,7 @@ class SameFeatures(SampleMean):
     @classmethod
     def each(cls, evidence: AttributionEvidence) -> PerSample:
         """Compare the first five features of each sample."""
-        first, second = first_features(evidence, "values"), first_features(evidence, cls.other)
+        first, second = get_top_features(evidence, "values"), get_top_features(evidence, cls.other)
         return _defined((first & second).sum(axis=1) / TOP, first.shape[1])
 
 
@@ -188,7 +190,7 @@ class SameFeatures(SampleMean):
     "attribution_stability",
     title="Stability of the first five features",
     uses=("values", "repeat_values"),
-    nulls=(another_sample("repeat_values"),),
+    nulls=(compute_other_overlap("repeat_values"),),
     card=Card(
         question="Does the explanation name the same features when it is made again?",
         interpretation="1 if another seed, background or sampling names the same five features "
@@ -220,7 +222,7 @@ class AttributionStability(SameFeatures):
     "method_agreement",
     title="Agreement of two methods on the first five features",
     uses=("values", "other_method_values"),
-    nulls=(another_sample("other_method_values"), AT_RANDOM),
+    nulls=(compute_other_overlap("other_method_values"), AT_RANDOM),
     card=Card(
         question="Do two methods name the same features for the same sample?",
         interpretation="1 if both name the same five features first. Compare with another "

@@ -1,4 +1,4 @@
-"""Does the output depend on the features that an attribution names?"""
+"""Metrics of whether the output depends on the features that an attribution names."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -23,16 +23,16 @@ IN_GENERAL = (
 )
 
 
-def mean_change(
+def compute_mean_change(
     evidence: AttributionEvidence, answers: Float[np.ndarray, "samples removals steps"]
 ) -> Float[np.ndarray, "samples removals"]:
-    """How far the output is from the answers, mean over steps."""
+    """Return the mean distance of the output from the original, over steps."""
     output = np.asarray(evidence.output, float)[:, None, None]
     return np.asarray(np.abs(output - answers).mean(axis=2))
 
 
-def positions(evidence: AttributionEvidence, removal: Sequence[str]) -> list[int]:
-    """Where ways of removal are; without names the first is any background row."""
+def get_positions(evidence: AttributionEvidence, removal: Sequence[str]) -> list[int]:
+    """Return the positions of removal methods; without names, the first background row."""
     names = evidence.removals.names
     lacking = [name for name in removal if name not in names]
     if lacking and not (lacking == ["background"] and "conditional" not in names):
@@ -43,14 +43,14 @@ def positions(evidence: AttributionEvidence, removal: Sequence[str]) -> list[int
     return [names.index(name) if name in names else 0 for name in removal]
 
 
-def in_evidence(evidence: AttributionEvidence) -> dict[str, Any]:
-    """The ways of removal that the evidence has."""
+def get_methods(evidence: AttributionEvidence) -> dict[str, Any]:
+    """Return the removal methods that the evidence has."""
     known = tuple(n for n in ("background", "conditional") if n in evidence.removals.names)
     return {"removal": known} if known else {}
 
 
-def _expected(curve: str, order: str) -> Callable[..., PerSample]:
-    """What features in another order change, mean over the draws of that order."""
+def _expect_random_order(curve: str, order: str) -> Callable[..., PerSample]:
+    """Return the mean change for features in random orders."""
 
     def expected(
         evidence: AttributionEvidence, *, removal: Removals = ("background",)
@@ -59,8 +59,8 @@ def _expected(curve: str, order: str) -> Callable[..., PerSample]:
         draws = [i for i, name in enumerate(evidence.chances.names) if name.startswith(order)]
         if not draws:
             return PerSample.from_values(np.full((len(evidence), len(removal)), np.nan))
-        moved = np.mean([mean_change(evidence, answers[:, i]) for i in draws], axis=0)
-        return PerSample.from_values(moved[:, positions(evidence, removal)])
+        moved = np.mean([compute_mean_change(evidence, answers[:, i]) for i in draws], axis=0)
+        return PerSample.from_values(moved[:, get_positions(evidence, removal)])
 
     return expected
 
@@ -71,17 +71,17 @@ def null_orders(curve: str) -> tuple[NullModel, ...]:
     return (
         NullModel(
             ONE_ORDER, "every sample's features in the order of their mean attribution",
-            expected=_expected(curve, ONE_ORDER), random=False, if_not_beaten=IN_GENERAL,
+            expected=_expect_random_order(curve, ONE_ORDER), random=False, if_not_beaten=IN_GENERAL,
             label="global feature ranking",
         ),
         NullModel(
             ANOTHER, "the features that are named for another sample",
-            expected=_expected(curve, ANOTHER), random=False, if_not_beaten=IN_GENERAL,
+            expected=_expect_random_order(curve, ANOTHER), random=False, if_not_beaten=IN_GENERAL,
             label="another_sample",
         ),
         NullModel(
             RANDOM, "as many features, drawn at random",
-            expected=_expected(curve, RANDOM), random=False,
+            expected=_expect_random_order(curve, RANDOM), random=False,
         ),
     )  # fmt: skip
 
@@ -97,7 +97,7 @@ removal_metric = partial(
     may_use=("removals",),
     sweeps=("removal",),
     headline={"removal": "background"},
-    fitting=in_evidence,
+    fitting=get_methods,
     cite="covert2021explaining",
 )
 
@@ -113,12 +113,12 @@ class FeatureRemoval(SampleMean):
         cls, evidence: AttributionEvidence, *, removal: Removals = ("background",)
     ) -> PerSample:
         """Measure the change of each sample."""
-        moved = mean_change(evidence, np.asarray(getattr(evidence, cls.curve)))
-        return PerSample.from_values(moved[:, positions(evidence, removal)])
+        moved = compute_mean_change(evidence, np.asarray(getattr(evidence, cls.curve)))
+        return PerSample.from_values(moved[:, get_positions(evidence, removal)])
 
 
-def best_order(evidence: AttributionEvidence) -> AttributionEvidence:
-    """The features that a search which asks the model found."""
+def find_best_order(evidence: AttributionEvidence) -> AttributionEvidence:
+    """Return the features that a search with access to the model found."""
     return replace(evidence, removed=evidence.best_removed)
 
 
@@ -128,7 +128,7 @@ def best_order(evidence: AttributionEvidence) -> AttributionEvidence:
     better="higher",
     uses=("output", "removed"),
     nulls_use=("chance_removed", "best_removed"),
-    ideal=best_order,
+    ideal=find_best_order,
     threshold=0.8,
     nulls=null_orders("chance_removed"),
     card=Card(

@@ -12,7 +12,7 @@ from theodolite._runs.material import RunMaterial
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.subject import WORDINGS, Wording
 from theodolite.evidence.surrogate_settings import compute_outputs, predict_constant_mean
-from theodolite.metrics.faithful.frame import surrogate_outputs
+from theodolite.metrics.faithful.frame import compute_surrogate_outputs
 from theodolite.report.figures.bars import Bar, bar_rows, small_bar
 from theodolite.report.figures.points import Pairs, dot_swatch, scatter
 from theodolite.report.figures.scales import Scale, round_scale
@@ -42,8 +42,10 @@ def class_panels(evidence: SurrogateEvidence) -> dict[str, Any] | None:
     network = compute_outputs(evidence)
     if not network.size:
         return None
-    errors = np.abs(network - surrogate_outputs(evidence)).mean(axis=0)
-    nulls = np.abs(network - surrogate_outputs(predict_constant_mean(evidence))).mean(axis=0)
+    errors = np.abs(network - compute_surrogate_outputs(evidence)).mean(axis=0)
+    nulls = np.abs(network - compute_surrogate_outputs(predict_constant_mean(evidence))).mean(
+        axis=0
+    )
     order = np.argsort(errors, kind="stable")
     lacking = np.isnan(np.asarray(evidence.importances)).all(axis=0)
     names = [
@@ -122,7 +124,7 @@ def scatter_panels(
 
 def _subsample_outputs(evidence: SurrogateEvidence) -> tuple[Pairs, str]:
     """Outputs drawn at random, those of true classes more often; and how many of how many."""
-    network, explanation = compute_outputs(evidence), surrogate_outputs(evidence)
+    network, explanation = compute_outputs(evidence), compute_surrogate_outputs(evidence)
     own = np.zeros(network.shape, bool)
     if evidence.labels is not None:
         own[np.arange(len(own)), np.asarray(evidence.labels)] = True
@@ -199,6 +201,6 @@ def _sums(of: str, evidence: SurrogateEvidence | None) -> tuple[str, str] | None
     if not len(rows):
         return None
     own = evidence[rows]
-    both = (compute_outputs(own), surrogate_outputs(own))
+    both = (compute_outputs(own), compute_surrogate_outputs(own))
     network, explanation = (_signed(float(outputs[:, column].mean())) for outputs in both)
     return network, explanation

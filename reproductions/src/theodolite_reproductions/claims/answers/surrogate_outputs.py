@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from theodolite.evidence.surrogate_settings import compute_outputs, get_bias
-from theodolite.metrics.faithful.frame import surrogate_outputs
+from theodolite.metrics.faithful.frame import compute_surrogate_outputs
 from theodolite_reproductions.claims.answers.resampled import Draws, UnitResamples, answer_from
 from theodolite_reproductions.claims.answers.surrogate_tables import (
     CrossedResamples,
@@ -47,7 +47,9 @@ def balanced_agreement(resamples: UnitResamples, network: Sides, surrogate: Side
 def _balanced(stored: StoredExplanations, name: str) -> Draws:
     resamples: CrossedResamples = stored.resamples
     rows = [
-        balanced_agreement(resamples.images, compute_outputs(e) > 0, surrogate_outputs(e) > 0)
+        balanced_agreement(
+            resamples.images, compute_outputs(e) > 0, compute_surrogate_outputs(e) > 0
+        )
         for e in stored.evidence(name)
     ]
     times = resamples.seeds.times[:, : len(rows)]
