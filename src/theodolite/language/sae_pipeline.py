@@ -112,14 +112,10 @@ class LanguageFeaturesPipeline:
         dictionary = saved or self._trained(layer, seed)
         active = _mean_active(dictionary, layer)
         others = ComparedDictionaries(
-            layer,
-            _labels(data, rows),
-            self._settings(seed, splice=splice),
-            self.steps,
-            seed,
+            layer, _labels(data, rows), self._settings(seed, splice=splice), self.steps, seed,
             look=lambda other, which: self._layer(other, ids, f"{which} {seed}", context),
             untrained=lambda: replace(network, model=randomize_weights(loaded.model, seed)),
-        )
+        )  # fmt: skip
         evidence = others.evidence(dictionary, active, beside)
         missing = (f"Not compared with {n}: {reason}." for n, reason in reasons.items())
         return Produced(

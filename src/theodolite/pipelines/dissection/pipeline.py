@@ -99,18 +99,15 @@ class DissectionPipeline:
             dissection, maps, backbone, formula_search, formulas, right, tables["units"]
         )
         tables |= self.compute_more_tables(finished, context)
+        inputs = data.digests() | compute_weights_digest(self.weights)
         return Produced(
-            evidence=[[evidence]],
-            tables=tables,
+            evidence=[[evidence]], tables=tables,
             notes=(*data.notes, *_notes(right, self)),
             facts=_facts(atoms, formula_search, proved, right),
-            inputs=data.digests()
-            | compute_weights_digest(self.weights)
-            | {"packed masks": atoms.digest()},
-            images=images,
-            cards=cards,
+            inputs=inputs | {"packed masks": atoms.digest()},
+            images=images, cards=cards,
             subject=_subject(len(limits), backbone, self.layer, data),
-        )
+        )  # fmt: skip
 
     def compute_more_tables(
         self, finished: "FinishedDissection", context: WorkContext

@@ -97,15 +97,16 @@ class SaliencyPipeline:
         by_seed = [self._explain(data, rows, classifier, seed, context) for seed in context.seeds]
         models = [
             ComparedModel(
-                method,
-                _describe(method),
+                method, _describe(method),
                 [
                     [self._evidence(method, by_name, common, seed)]
                     for by_name, seed in zip(by_seed, context.seeds, strict=True)
                 ],
             )
             for method in self.methods
-        ]
+        ]  # fmt: skip
+        weights = compute_weights_digest(self.weights)
+        inputs = data.digests() | weights | _digest_of(self.class_names)
         return Produced(
             evidence=models[0].evidence,
             about={**models[0].about, "name": models[0].name},
@@ -113,9 +114,7 @@ class SaliencyPipeline:
             tables={"methods": _method_table(self.methods, by_seed[0])},
             notes=(*data.notes, *self._notes()),
             facts=self._facts(marked, by_seed[0][self.methods[0]]["confidence"]),
-            inputs=data.digests()
-            | compute_weights_digest(self.weights)
-            | _digest_of(self.class_names),
+            inputs=inputs,
             images={
                 f"images/sample-{at:04d}.jpg": jpeg_bytes(data.image(int(row)), longest=224)
                 for at, row in enumerate(rows[: self.shown])
