@@ -105,8 +105,7 @@ class SaliencyPipeline:
             )
             for method in self.methods
         ]  # fmt: skip
-        weights = compute_weights_digest(self.weights)
-        inputs = data.digests() | weights | _digest_of(self.class_names)
+        files = compute_weights_digest(self.weights) | _digest_of(self.class_names)
         return Produced(
             evidence=models[0].evidence,
             about={**models[0].about, "name": models[0].name},
@@ -114,7 +113,7 @@ class SaliencyPipeline:
             tables={"methods": _method_table(self.methods, by_seed[0])},
             notes=(*data.notes, *self._notes()),
             facts=self._facts(marked, by_seed[0][self.methods[0]]["confidence"]),
-            inputs=inputs,
+            inputs=data.digests() | files,
             images={
                 f"images/sample-{at:04d}.jpg": jpeg_bytes(data.image(int(row)), longest=224)
                 for at, row in enumerate(rows[: self.shown])
