@@ -1,3 +1,4 @@
+# mypy: disable-error-code="import-not-found"
 """Removing pixels step by step: as it is printed, and once for all thresholds in full batches.
 
     python benchmarks/removal.py [--images 1] [--batch 4] [--ways road black uniform gaussian]

@@ -27,7 +27,7 @@ RESAMPLING = Resampling(resamples=150, most_null_draws=5)
 
 def scores_of(clusters: int, seed: int, rows: int) -> list[Score]:
     """Return scores of nothing for each question."""
-    scores = []
+    scores: list[Score] = []
     for name in SCORES:
         subject = CatalogueSubject(name)
         condition = replace(
