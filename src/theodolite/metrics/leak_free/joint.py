@@ -144,7 +144,9 @@ class JointLeakage:
         "in the product of three values, waves narrower than the bins, and groups of similar rows "
         "that are neither declared nor next to each other. Honest values that carry products of "
         "three true concepts count as leakage. Annotation errors that depend on the label are not "
-        "allowed for. A share is a mean over labels: one class of fifty that is given away is 2 %.",
+        "allowed for. A share is a mean over labels: one class of fifty that is given away is 2 %. "
+        "Leaks in values of samples whose concept is unknown, or about finer classes than the "
+        "labels, are not looked for.",
         cost="about 110 small regressions in ten folds",
         template="The values of {noun} together give away {value} of what the true {noun} leave "
         "open about the label ({low}–{high}{best}). {null}{enough}.",
