@@ -5,7 +5,6 @@ from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
-from threadpoolctl import threadpool_limits
 
 from theodolite._stats.joint.annotation import JointAllowance
 from theodolite._stats.joint.gains import JointGains, joint_gains
@@ -13,6 +12,7 @@ from theodolite._stats.joint.inputs import JointInputs, joint_inputs
 from theodolite._stats.joint.limits import group_labels, rows_to_use
 from theodolite._stats.joint.moments import counted_rows, joint_limits, joint_moments
 from theodolite._stats.predictive_interval import PredictiveMoments, fault_interval, wider_by
+from theodolite._stats.threads import limit_to_one_core
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.plain_arrays import replace_arrays
 from theodolite.metrics.base import Card, NullModel, Pooled
@@ -81,7 +81,7 @@ class JointLeakage:
     @cached_property
     def gains(self) -> JointGains:
         """Learn the labels without and with the values, with the same bits on any machine."""
-        with threadpool_limits(1, user_api="blas"):
+        with limit_to_one_core():
             return joint_gains(self.inputs)
 
     def shares(self, weights: Rows) -> Float[np.ndarray, " rows"]:
@@ -107,7 +107,7 @@ class JointLeakage:
             return {}
         allowance, errors = JointAllowance(self.inputs), self.errors
         claimed = test.low - TOLERANCE if test.low > TOLERANCE else test.low
-        with threadpool_limits(1, user_api="blas"):
+        with limit_to_one_core():
             share, tipping = allowance.share(errors), allowance.tipping(claimed)
         values = {
             "error": errors.max(initial=0.0), "share": share, "tipping": tipping,
