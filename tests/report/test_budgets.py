@@ -58,7 +58,7 @@ def height(browser: Any, report: Path, width: int) -> int:
 
 def test_it_is_short(digits: Path, images: Path, votes: Path) -> None:
     with chromium() as browser:
-        for report, most in ((digits, 2600), (votes, 2600), (images, 4000)):
+        for report, most in ((digits, 2660), (votes, 2600), (images, 4000)):
             assert height(browser, report, 1280) <= most
             assert height(browser, report, 400) <= 6500
             height(browser, report, 320)
@@ -136,8 +136,8 @@ def test_the_first_screen_answers_who_has_to_decide(digits: Path) -> None:
     leak = scores["leak_free"]
     assert leak is not None and leak.null is not None
     assert f"{leak.n_samples} samples, 10 classes, 10 concepts" in screen, "how many samples"
-    assert f"{100 * leak.value:.1f} %" in screen, "which fails, by which number"
-    assert f"{100 * max(leak.null.value, 0):.1f} %" in screen, "against what"
+    assert "already determine the label" in screen, "why one is inconclusive"
+    assert "Rows were taken as independent" in screen, "what was assumed"
     assert "Not evaluated" in screen and "Would people agree? needs votes" in screen, (
         "what was not evaluated"
     )
