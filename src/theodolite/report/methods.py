@@ -25,7 +25,7 @@ def note(metric: Metric, scores: Sequence[Score] = ()) -> dict[str, Any]:
 
     >>> parts = note(catalogue()["concept_existence"])
     >>> parts["title"], len(parts["formulas"]), dict(parts["facts"])["Name"]
-    ('Concept existence (CEM)', 1, Markup('<code>concept_existence</code>, version 1'))
+    ('Concept existence (CEM)', 1, Markup('<code>concept_existence</code>, version 2'))
     """
     known = format_card(metric)
     paper = references().get(metric.cite)
