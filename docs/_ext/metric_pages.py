@@ -12,9 +12,9 @@ from sphinx.application import Sphinx
 
 import theodolite.bridges
 from theodolite.metrics.base import Metric
-from theodolite.metrics.cards import card
+from theodolite.metrics.cards import format_card
 from theodolite.metrics.catalogue import catalogue
-from theodolite.metrics.options import needed
+from theodolite.metrics.options import describe_needed
 from theodolite.questions import QUESTIONS
 
 MADE = "_made"
@@ -58,7 +58,7 @@ def number(value: float) -> str:
 
 def facts(entry: Metric) -> list[str]:
     """What fits into one line each, as a table without a head."""
-    told = card(entry)
+    told = format_card(entry)
     low, high = entry.bounds
     guides = " and ".join(f":doc:`/{guide}`" for guide in GUIDES[entry.question])
     if not entry.decides:
@@ -105,7 +105,7 @@ def options(entry: Metric) -> list[str]:
         choices = [c for c in entry.choices(name) if isinstance(c, str | int | float | bool)]
         needs = entry.uses_if.get(name, {})
         more = "; ".join(f"``{choice}``: {', '.join(a)}" for choice, a in needs.items() if a)
-        kind = needed(entry.hints()[name])
+        kind = describe_needed(entry.hints()[name])
         allowed = ", ".join(map(shown, choices)) or kind
         rows.append((f"``{name}``", shown(default), allowed, entry.sentence(name), more))
     return listed(("option", "default", "choices", "", "needs"), rows, "15 15 25 30 15")
