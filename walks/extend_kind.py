@@ -24,7 +24,7 @@ assert score.n_undefined == (~evidence.marked_words.any(axis=1)).sum()
 verdict = result.verdicts["located"]
 print(f"located: {verdict.answer}. {verdict.summary}")
 assert verdict.answer == "inconclusive"
-assert "top_word_marked has no certificate" in verdict.summary
+assert "top_word_marked has no validation record" in verdict.summary
 
 # Nothing of the kind is lost in shards, in files and in an audit; the metric obeys the laws.
 check_kind(PassageEvidence, examples=3)
