@@ -82,7 +82,7 @@ def audit(  # noqa: PLR0913  each is a way in
         >>> from theodolite._planted.concepts import planted_concepts
         >>> result = theodolite.audit(planted_concepts())
         >>> [(v.question, v.answer) for v in result.verdicts if v.answer != "not_evaluated"]
-        [('exists', 'yes'), ('leak_free', 'yes')]
+        [('exists', 'yes'), ('leak_free', 'inconclusive')]
         >>> [missing.question for missing in result.missing]
         ['located', 'faithful', 'detects', 'accepted']
     """
