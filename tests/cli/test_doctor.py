@@ -47,5 +47,5 @@ def test_demo_ends_in_a_report(tmp_path: Path) -> None:
     result = theodolite("demo", cwd=tmp_path)
     assert result.returncode == 0
     assert (tmp_path / "theodolite-demo" / "run" / "report.html").is_file()
-    assert "more than leak-free reference" in result.stdout
+    assert "already determine the label" in result.stdout
     assert theodolite("demo", cwd=tmp_path).returncode != 0
