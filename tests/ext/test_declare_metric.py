@@ -85,7 +85,8 @@ def test_deciding_metric_without_validation_record_claims_nothing() -> None:
     result = theodolite.audit(EVIDENCE, resamples=50, metrics=["outside_brier"])
     verdict = result.verdicts["accepted"]
     assert (
-        verdict.answer == "inconclusive" and "outside_brier has no validation record" in verdict.summary
+        verdict.answer == "inconclusive"
+        and "outside_brier has no validation record" in verdict.summary
     )
 
 
