@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from scipy.stats import spearmanr
 
 import theodolite
+from support.strip_zones import interval_zone
 from theodolite._planted.attributions import _sum_of_read, named_features, planted_attributions
 from theodolite._planted.certification.characteristics import FALSE_ALARMS, most_often
 from theodolite._planted.conditions import Condition
@@ -192,7 +193,7 @@ def test_yes_partly_and_no() -> None:
 def test_zones_of_the_strip_are_those_answers() -> None:
     for bundle in (planted(1.0), planted(0.5), planted(0.0)):
         score = scored(bundle)
-        zone = strip_marks(score).interval_zone()
+        zone = interval_zone(strip_marks(score))
         assert zone is None or zone == verdict(score, certified=False).answer
     general = scored(as_good_in_general(planted(1.0)))
     borders = dict(zone_borders(general))

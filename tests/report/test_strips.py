@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from support.strip_zones import interval_zone
 from theodolite._stats.draws import ENOUGH
 from theodolite._stats.intervals import two_sided_p
 from theodolite._verdicts.rules import verdict
 from theodolite.cli.tables import print_scores
 from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import catalogue
-from theodolite.report.figures.score_strip import CUTS, StripMarks, strip_axis, strip_marks
+from theodolite.report.figures.score_strip import CUTS, strip_axis, strip_marks
 from theodolite.report.figures.strips import (
     difference_strip,
     item_strips,
@@ -34,13 +35,6 @@ from theodolite.results import DefectTest, Detail, Interval, Null, Score
 
 METRICS = sorted(catalogue())
 ERROR = 0.004
-
-
-def interval_zone(marks: StripMarks) -> str | None:
-    """Return the zone that holds the whole interval; None if it crosses a border."""
-    start, end = sorted(map(marks.axis.share, marks.interval))
-    whole = [z for z in marks.zones if z.start - 1e-9 <= start and end <= z.end + 1e-9]
-    return whole[0].answer if len(whole) == 1 else None
 
 
 def planted(name: str, share: float, null: float = 0.4, error: float = ERROR) -> Score:
