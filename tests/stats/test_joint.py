@@ -38,7 +38,8 @@ def _learn(
 
 
 def _share(*arrays: Any, **options: Any) -> float:
-    return joint_moments(*_learn(*arrays, **options)).value
+    inputs, gains = _learn(*arrays, **options)
+    return joint_moments(inputs, gains, score_share(inputs, gains)).value
 
 
 def test_joint_gains_worked_example() -> None:
@@ -50,7 +51,7 @@ def test_joint_gains_worked_example() -> None:
     weights = [0.5229, 0.1899, 0.1295, 0.0710, 0.0867]
     np.testing.assert_allclose(gains.base_shares.mean(axis=0), weights, atol=6e-5)
     np.testing.assert_allclose(gains.out[:4], [-0.112995, 0.664998, 0.054408, 0.621793], atol=6e-7)
-    moments = joint_moments(inputs, gains)
+    moments = joint_moments(inputs, gains, score_share(inputs, gains))
     found = fault_interval(moments, 0.05, 0.95)
     numbers = [moments.surprise, moments.value, moments.error, found.low]
     np.testing.assert_allclose(numbers, [0.706086, 0.628196, 0.060453, 0.450138], atol=6e-7)
@@ -59,7 +60,7 @@ def test_joint_gains_worked_example() -> None:
 
 def test_joint_gains_worked_example_without_a_leak() -> None:
     inputs, gains = _learn(*_first_example(leaks=False), products=False)
-    moments = joint_moments(inputs, gains)
+    moments = joint_moments(inputs, gains, score_share(inputs, gains))
     assert moments.value == pytest.approx(0.070429, abs=6e-7)
     assert moments.error == pytest.approx(0.066907, abs=6e-7)
     assert fault_interval(moments, 0.05, 0.95).low == pytest.approx(-0.126638, abs=6e-7)
@@ -71,7 +72,8 @@ def _compare(values: Any, truth: Any, labels: Any, keys: list[str], known: Any) 
     strata = truth if known is None else np.where(known, truth, -1)
     inputs, gains = _learn(values, strata, np.asarray(labels), keys)
     oracle = joint_leakage(values, truth, labels, keys, known)
-    moments, seen = joint_moments(inputs, gains), score_share(inputs, gains)
+    seen = score_share(inputs, gains)
+    moments = joint_moments(inputs, gains, seen)
     assert inputs.folds.tolist() == np.asarray(oracle["folds"]).tolist()
     np.testing.assert_allclose(gains.out, oracle["out"], atol=2e-6)
     ours = [moments.value, moments.surprise, moments.error, seen.value, seen.error]

@@ -11,7 +11,7 @@ from theodolite._planted.leakage import (
     planted_leakage,
 )
 from theodolite._runs.auditing.front import audit
-from theodolite._scoring import differences
+from theodolite._scoring.differences import estimate_defect
 from theodolite._scoring.evaluate import MetricRequest, Resampling, evaluate
 from theodolite._stats.intervals import quantile
 from theodolite._verdicts.answers import verdicts
@@ -35,7 +35,7 @@ def against(low: float, high: float) -> str:
         "task_leakage_given_concept", 1, "leak_free", 0.02 + excess, "lower", (0.0, 1.0), 0.0, 50, 0,
         "concepts", nulls=(Null("leak_free_reference", 0.02, away),),
     )  # fmt: skip
-    return verdict(replace(score, defect=differences.test_defect(score, 0.05, 0.95))).answer
+    return verdict(replace(score, defect=estimate_defect(score, 0.05, 0.95))).answer
 
 
 def test_a_fault_is_absent_if_the_excess_is_surely_small() -> None:

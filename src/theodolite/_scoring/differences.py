@@ -151,7 +151,7 @@ def _estimate_without_variation(
     return interval, min(2 * (1 - share) ** counts.draws, 1.0)
 
 
-def test_defect(score: Score, tolerance: float, level: float) -> DefectTest | None:
+def estimate_defect(score: Score, tolerance: float, level: float) -> DefectTest | None:
     """Test how far a score exceeds the reference without defect; None without such a test."""
     null = score.null
     if null is None or null.difference is None or null.difference.error is None:

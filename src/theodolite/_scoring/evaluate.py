@@ -14,8 +14,8 @@ from theodolite._scoring.detail_draws import ItemDraws, compare_details_with_dra
 from theodolite._scoring.differences import (
     NullRows,
     compare_with_null,
+    estimate_defect,
     estimate_mean_variance,
-    test_defect,
 )
 from theodolite._scoring.failures import describe_failure, encode_error, is_limited_to_request
 from theodolite._scoring.intervals import (
@@ -291,7 +291,7 @@ def _with_inference(
             concepts = getattr(estimates.evidence, "concepts", None)
             names = () if concepts is None else concepts.names
             return with_moments(score, metric, moments, counts, level, names)
-        return replace(score, defect=test_defect(score, tolerance, level))
+        return replace(score, defect=estimate_defect(score, tolerance, level))
     return score
 
 

@@ -31,11 +31,15 @@ class JointAllowance:
     """
 
     inputs: JointInputs
+    surprise: float | None = None
+    """Cross-entropy that the annotations leave, where it was learned already."""
 
     @cached_property
     def _learned(self) -> tuple[JointInputs, float]:
         """Samples to learn from, and what the annotations leave open."""
         inputs = _some_rows(self.inputs)
+        if inputs is self.inputs and self.surprise is not None:
+            return inputs, self.surprise
         return inputs, _surprise(inputs)
 
     def share(self, errors: Float[np.ndarray, " concepts"]) -> float:

@@ -85,7 +85,7 @@ def counted_rows(inputs: JointInputs) -> Float[np.ndarray, " samples"]:
     return np.ones(len(clusters)) if weights is None else weights
 
 
-def joint_moments(inputs: JointInputs, gains: JointGains) -> PredictiveMoments:
+def joint_moments(inputs: JointInputs, gains: JointGains, seen: ScoreShare) -> PredictiveMoments:
     """Return the joint share with its error, at least one nat over all clusters."""
     counts, n = counted_rows(inputs), inputs.n_clusters
     surprise = row_means(gains.surprise, inputs)
@@ -95,7 +95,6 @@ def joint_moments(inputs: JointInputs, gains: JointGains) -> PredictiveMoments:
     value = row_means(gains.out, inputs) / surprise
     sums = np.bincount(inputs.clusters, counts * (gains.out / surprise - value), n)
     error = math.sqrt(n / (n - 1) * float((sums**2).sum())) / float(counts.sum())
-    seen = score_share(inputs, gains)
     return PredictiveMoments(
         value=value,
         upper_value=max(value, seen.value, 0.0),
@@ -109,12 +108,15 @@ def joint_moments(inputs: JointInputs, gains: JointGains) -> PredictiveMoments:
     )
 
 
-def joint_limits(inputs: JointInputs, gains: JointGains, labels: int) -> JointLimits:
+def joint_limits(
+    inputs: JointInputs, gains: JointGains, seen: ScoreShare, labels: int
+) -> JointLimits:
     """Return what decides whether answers can be read from the share.
 
     Args:
         inputs: Samples that were learned from.
         gains: Of these samples.
+        seen: Of these samples, from ``score_share``.
         labels: Number of labels before they were grouped.
     """
     pairs = np.unique(np.stack([inputs.labels, inputs.clusters]), axis=1)[0]
@@ -130,7 +132,7 @@ def joint_limits(inputs: JointInputs, gains: JointGains, labels: int) -> JointLi
         rarest=float(clusters.min()) if len(clusters) else 0.0,
         rare=float((clusters[inputs.labels] < 2).mean()),
         entropy_left=surprise / entropy if entropy > 0 else math.nan,
-        directions=float(score_share(inputs, gains).directions),
+        directions=float(seen.directions),
     )
 
 

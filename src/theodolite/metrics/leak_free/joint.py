@@ -10,7 +10,12 @@ from theodolite._stats.joint.annotation import JointAllowance
 from theodolite._stats.joint.gains import JointGains, joint_gains
 from theodolite._stats.joint.inputs import JointInputs, joint_inputs
 from theodolite._stats.joint.limits import group_labels, rows_to_use
-from theodolite._stats.joint.moments import counted_rows, joint_limits, joint_moments
+from theodolite._stats.joint.moments import (
+    counted_rows,
+    joint_limits,
+    joint_moments,
+    score_share,
+)
 from theodolite._stats.predictive_interval import PredictiveMoments, fault_interval, wider_by
 from theodolite._stats.threads import limit_to_one_core
 from theodolite.evidence.kinds.concept import ConceptEvidence
@@ -95,8 +100,9 @@ class JointLeakage:
 
     def moments(self) -> dict[str, np.ndarray]:
         """Return what interval, caveats and allowances are made from."""
-        moments = joint_moments(self.inputs, self.gains)
-        limits = vars(joint_limits(self.inputs, self.gains, self.labels))
+        seen = score_share(self.inputs, self.gains)
+        moments = joint_moments(self.inputs, self.gains, seen)
+        limits = vars(joint_limits(self.inputs, self.gains, seen, self.labels))
         arrays = moments.arrays() | {LIMIT + name: np.asarray(v) for name, v in limits.items()}
         return arrays | self._allowances(moments) | self._pairs()
 
@@ -105,7 +111,7 @@ class JointLeakage:
         test = fault_interval(moments, TOLERANCE, LEVEL)
         if not min(test.p_nonzero, test.p_above_tolerance) <= 1 - LEVEL:
             return {}
-        allowance, errors = JointAllowance(self.inputs), self.errors
+        allowance, errors = JointAllowance(self.inputs, moments.surprise), self.errors
         claimed = test.low - TOLERANCE if test.low > TOLERANCE else test.low
         with limit_to_one_core():
             share, tipping = allowance.share(errors), allowance.tipping(claimed)
