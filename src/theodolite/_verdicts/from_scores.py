@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from theodolite._stats.multiple import correct_holm
-from theodolite._verdicts.leakage import EACH, JOINT, leakage_claim_p, leakage_verdict
+from theodolite._verdicts.leakage import JOINT, leakage_claim_p, leakage_verdict
 from theodolite._verdicts.missing import MissingScoreLike, missing
 from theodolite._verdicts.notes import validation_notes
 from theodolite._verdicts.rules import ALPHA, claim_p, verdict
 from theodolite.evidence.plugins import is_ours
 from theodolite.evidence.subject import Subject
 from theodolite.metrics.base import Metric
-from theodolite.metrics.catalogue import catalogue
+from theodolite.metrics.catalogue import catalogue, find_metric
 from theodolite.questions import QUESTIONS, Question
 from theodolite.results import Failed, Reason, Score, Verdict
 
@@ -94,14 +94,15 @@ def score_verdict(
     """
     if score.metric != JOINT:
         return verdict(score, alpha, p, certified=validated)
-    each = _single_concepts(scores)
+    each = _find_companion(score, scores)
     p = leakage_claim_p(score, each) if p is None else p
     return leakage_verdict(score, each, alpha, p, validated=validated)
 
 
-def _single_concepts(scores: Sequence[Score]) -> Score | None:
-    """The score whose tests of single concepts the joint score is read with."""
-    return next((score for score in scores if score.metric == EACH), None)
+def _find_companion(deciding: Score, scores: Sequence[Score]) -> Score | None:
+    """Return the score that the rule of the deciding one reads beside it."""
+    names = find_metric(deciding.metric).judged_with
+    return next((score for score in scores if score.metric in names), None)
 
 
 def _deciding(
@@ -136,7 +137,7 @@ def _claim_p(own: Sequence[Score], scores: Sequence[Score]) -> float:
     not, which is corrected for their number."""
     if len(own) == 1:
         if own[0].metric == JOINT:
-            return leakage_claim_p(own[0], _single_concepts(scores))
+            return leakage_claim_p(own[0], _find_companion(own[0], scores))
         return claim_p(own[0])
     tests = [score.defect for score in own if score.defect is not None]
     if not tests:

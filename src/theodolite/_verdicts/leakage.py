@@ -12,7 +12,7 @@ from theodolite.metrics.catalogue import find_metric
 from theodolite.questions import QUESTIONS
 from theodolite.results import Answer, Caveat, DefectTest, DetailTests, Reason, Score, Verdict
 
-JOINT, EACH = "joint_task_leakage", "predictive_task_leakage"
+JOINT = "joint_task_leakage"
 INDEPENDENT = "Rows were taken as independent; if several show the same subject, declare clusters."
 NAMED = 3
 
