@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 import theodolite
-from theodolite import bridges, ext, testing
+from theodolite import bridges, datasets, ext, testing
 from theodolite.ext import commands, studies
 
 ROOT = Path(__file__).parents[2]
 LAZY = {
-    "theodolite": theodolite, "theodolite.bridges": bridges, "theodolite.ext": ext, "theodolite.ext.commands": commands,
+    "theodolite": theodolite, "theodolite.bridges": bridges, "theodolite.datasets": datasets, "theodolite.ext": ext, "theodolite.ext.commands": commands,
     "theodolite.ext.studies": studies, "theodolite.testing": testing,
 }  # fmt: skip
-OPEN = r"theodolite(?:\.(?:metrics|ext(?:\.\w+)?|testing|language\.judges|bridges(?:\.[a-z]\w*)?)|_study\.\w+|_reproductions(?:\.\w+)+)?"
+OPEN = r"theodolite(?:\.(?:metrics|datasets|ext(?:\.\w+)?|testing|language\.judges|bridges(?:\.[a-z]\w*)?)|_study\.\w+|_reproductions(?:\.\w+)+)?"
 """Modules that pages may import from; the other distributions are open as a whole."""
 PAGES = [
     ROOT / "README.md",
