@@ -43,6 +43,9 @@ __all__ = [
     "attribution_drift",
     "attribution_plan",
     "audit",
+    "audit_concepts",
+    "audit_ratings",
+    "audit_tokens",
     "bridges",
     "compare",
     "dissect",
@@ -61,6 +64,7 @@ __all__ = [
 if TYPE_CHECKING:
     from theodolite import bridges, ext, metrics, testing
     from theodolite._runs.auditing.front import audit
+    from theodolite._runs.auditing.kinds import audit_concepts, audit_ratings, audit_tokens
     from theodolite._runs.auditing.result import AuditResult
     from theodolite._runs.auditing.saved import compare, gate, load
     from theodolite._runs.auditing.single import score
@@ -102,6 +106,7 @@ else:  # a type checker that saw this would take every misspelt name for one of 
         "theodolite",
         {
             "_runs.auditing.front": "audit",
+            "_runs.auditing.kinds": "audit_concepts audit_ratings audit_tokens",
             "_runs.auditing.result": "AuditResult",
             "_runs.auditing.saved": "compare gate load",
             "_runs.auditing.single": "score",

@@ -22,6 +22,7 @@ from theodolite._runs.folder.run_file import (
     UnitCardRecord,
 )
 from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.thumbnails import draw_rows
 from theodolite._storage.arrays import write_safetensors
 from theodolite._storage.paths import all_or_nothing
 from theodolite._storage.records import write_record
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from theodolite._runs.stored import StoredBundles
 
 MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+PNG = b"\x89PNG"
 MAX_SAMPLES = 200_000
 """Stored samples up to which there is a table of them: it is held in memory."""
 MAX_CONFLICT_IMAGES = 6
@@ -223,20 +225,27 @@ def _image_evidence(produced: Produced) -> Evidence | None:
 
 def example_images(produced: Produced, spec: RunSpec) -> list[Image]:
     """Return random images for the report, alternating correct and incorrect predictions."""
+    if produced.thumbnails:
+        return _thumbnail_examples(produced)
     evidence = _image_evidence(produced)
     if produced.image is None or evidence is None or not spec.report.examples:
         return []
     concepts: Any = by_kind([evidence])[ConceptEvidence]
-    order = np.random.default_rng(spec.seeds[0]).permutation(len(evidence))
-    correct = np.asarray(concepts.predicted == concepts.labels)[order]
-    pairs = zip(order[correct], order[~correct], strict=False)
-    alternating = list(itertools.chain.from_iterable(pairs))
-    rows = [*alternating, *(row for row in order if row not in set(alternating))]
+    correct = np.asarray(concepts.predicted == concepts.labels)
+    rows = draw_rows(len(evidence), spec.seeds[0], correct)
     examples = []
     for number, row in enumerate(rows[: spec.report.examples]):
         name = evidence.samples.name(int(row))
         example = ExampleRecord(row=int(row), sample=name, file=f"images/{number:02d}.jpg")
         examples.append((example, produced.image(name)))
+    return examples
+
+
+def _thumbnail_examples(produced: Produced) -> list[Image]:
+    samples, examples = produced.evidence[0][0].samples, []
+    for number, (row, content) in enumerate(produced.thumbnails.items()):
+        file = f"images/{number:02d}.{'png' if content.startswith(PNG) else 'jpg'}"
+        examples.append((ExampleRecord(row=row, sample=samples.name(row), file=file), content))
     return examples
 
 

@@ -47,6 +47,8 @@ class Produced:
     model: Mapping[str, np.ndarray] = field(default_factory=dict)
     image: Callable[[str], bytes] | None = None
     """Function that returns a sample's image as JPEG by its id."""
+    thumbnails: Mapping[int, bytes] = field(default_factory=dict)
+    """Images of a few samples as JPEG or PNG, by row, in place of ``image``."""
     images: Mapping[str, bytes] = field(default_factory=dict)
     """Further images for the run folder, by file name."""
     cards: Sequence["UnitCard"] = ()

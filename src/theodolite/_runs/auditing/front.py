@@ -3,10 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from numpy.typing import ArrayLike
-
+from theodolite._runs.auditing.common import (
+    PlainArray,
+    ProgressChoice,
+    choose_progress,
+    with_images,
+)
+from theodolite._runs.auditing.dispatch import find_function
 from theodolite._runs.auditing.reading import read_sources
 from theodolite._runs.auditing.result import AuditResult, answer_source
 from theodolite._runs.auditing.sources import EvidenceSource, together, with_claim
@@ -14,10 +19,8 @@ from theodolite._scoring.evaluate import Resampling
 from theodolite._verdicts.answers import OnError
 from theodolite._verdicts.selection import MetricChoice, select_metrics
 from theodolite.errors import EvidenceError
-from theodolite.evidence.axes import NamedAxis, Samples
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import from_arrays
-from theodolite.evidence.pipeline_output import Progress, silent
 from theodolite.evidence.sources.table_columns import is_table
 from theodolite.evidence.subject import Subject
 from theodolite.questions import Question
@@ -26,14 +29,12 @@ if TYPE_CHECKING:
     from theodolite.models.features import Preprocessing
 
 Source = Evidence | str | Path
-PlainArray = ArrayLike | Samples | NamedAxis | None
-"""An array by its name, or names of an axis, or which samples are which."""
 
 
 def audit(  # noqa: PLR0913  each is a way in
     evidence: Source | Sequence[Source] | None = None,
     resampling: Resampling | None = None,
-    progress: Progress = silent,
+    progress: ProgressChoice = "auto",
     *,
     metrics: Sequence[MetricChoice] | None = None,
     questions: Sequence[Question] | None = None,
@@ -46,6 +47,8 @@ def audit(  # noqa: PLR0913  each is a way in
     preprocessing: "Preprocessing | Mapping[str, object] | None" = None,
     subject: Subject | None = None,
     claim: str | None = None,
+    images: Any = None,
+    store_images: bool = True,
     on_error: Literal["note", "raise"] = "note",
     **arrays: PlainArray,
 ) -> AuditResult:
@@ -55,7 +58,7 @@ def audit(  # noqa: PLR0913  each is a way in
         evidence: Evidence, the path of some, or a list of these: a .npz, .safetensors, .csv or
             .parquet file, a folder or address of stored evidence, a run folder, an exported study.
         resampling: How intervals and nulls are drawn, where ``seed`` and ``resamples`` are not all.
-        progress: Called as work goes on.
+        progress: Called as work goes on; ``"auto"`` writes to stderr if it is a terminal.
         metrics: Ask these scores only: names, or a name and its options, such as
             ``("concept_existence", {"top": (3,)})``. All that the evidence allows if not given.
         questions: Ask scores of these questions only.
@@ -71,11 +74,16 @@ def audit(  # noqa: PLR0913  each is a way in
             (``theodolite.Subject``). Of arrays without one, "the outputs you gave".
         claim: What the explanation says, as whoever relies on it would put it: the title of the
             report, such as "This style, because of these five elements".
+        images: One image per sample, for the report: an array or a list of arrays, PIL images or
+            paths. At most 12 thumbnails of at most 256 pixels are stored.
+        store_images: Whether thumbnails may be stored with the run.
         on_error: What becomes of an error that a metric raises: ``note`` keeps it in ``failed`` and
             goes on with the others, ``raise`` raises it.
-        **arrays: Arrays, tensors or frames instead of evidence, named as ``theodolite evidence``
-            says; also ``ids`` and ``clusters``, or ``samples=theodolite.Samples(...)``. Beside the
-            path of a .csv or .parquet file, what its columns are: ``values="pred_*"``.
+        **arrays: Arguments of ``theodolite.audit_concepts``, ``audit_tokens`` or ``audit_ratings``,
+            which is called if its first array is among them; or arrays, tensors or frames named as
+            ``theodolite evidence`` says, also ``ids`` and ``clusters``, or
+            ``samples=theodolite.Samples(...)``. Beside the path of a .csv or .parquet file, what
+            its columns are: ``values="pred_*"``.
 
     Example:
         >>> import theodolite
@@ -86,8 +94,21 @@ def audit(  # noqa: PLR0913  each is a way in
         >>> [missing.question for missing in result.missing]
         ['located', 'faithful', 'detects', 'accepted']
     """
+    if evidence is None and arrays:
+        options = {
+            "resampling": resampling, "metrics": metrics, "questions": questions, "seed": seed,
+            "resamples": resamples, "model": model, "layer": layer, "data": data,
+            "preprocessing": preprocessing, "subject": subject, "claim": claim, "images": images,
+            "store_images": None if store_images else False,
+            "on_error": None if on_error == "note" else on_error,
+        }  # fmt: skip
+        options = {name: value for name, value in options.items() if value is not None}
+        if (function := find_function(arrays, options)) is not None:
+            result: AuditResult = function(**arrays, **options, progress=progress)
+            return result
     resampling = chosen_resampling(resampling, seed, resamples)
     selection = select_metrics(metrics, questions)
+    progress = choose_progress(progress)
     parts = evidence_parts(evidence, arrays, "audit")
     if model is not None or data is not None:
         from theodolite._runs.auditing.network import network_evidence  # noqa: PLC0415
@@ -99,6 +120,7 @@ def audit(  # noqa: PLR0913  each is a way in
     if on_error not in get_args(OnError):
         raise EvidenceError("on_error", repr(on_error), "'note' or 'raise'")
     source = with_claim(_with_subject(together(parts), subject), claim)
+    source = with_images(source, images, store=store_images, seed=resampling.seed)
     return answer_source(source, resampling, progress, selection, on_error)
 
 

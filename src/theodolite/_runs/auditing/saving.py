@@ -71,7 +71,8 @@ def _build_content(result: AuditResult, spec: RunSpec) -> RunContent:
     produced = Produced(
         source.evidence, facts=source.facts,
         inputs=source.inputs if stored is None else stored.digests(), tables=source.tables,
-        image=source.image, subject=source.stated_subject, claim=source.claim,
+        image=source.image, thumbnails=source.thumbnails, subject=source.stated_subject,
+        claim=source.claim,
     )  # fmt: skip
     content = score_run(spec, produced, stored=stored, scored=result)
     if source.run is None:

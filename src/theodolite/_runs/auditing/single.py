@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
+from theodolite._runs.auditing.common import PlainArray
 from theodolite._runs.auditing.front import (
-    PlainArray,
     Source,
     chosen_resampling,
     evidence_parts,

@@ -43,6 +43,8 @@ class EvidenceSource:
     tables: Mapping[str, Mapping[str, Sequence[object]]] = field(default_factory=dict)
     image: Callable[[str], bytes] | None = None
     """A sample's image as JPEG, by its id, where images are at hand."""
+    thumbnails: Mapping[int, bytes] = field(default_factory=dict)
+    """Images of a few samples as JPEG or PNG, by row, where arrays came with images."""
     run: "RunFolder | None" = None
     """The run that it was made by."""
     run_alone: bool = True
