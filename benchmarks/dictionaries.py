@@ -25,11 +25,11 @@ from typing import Any
 import numpy as np
 from generated_codes import code_piece
 
-from theodolite._runs.engine.base import Engine, worker_pool
-from theodolite._runs.engine.ledger import Ledger
-from theodolite._runs.engine.pool import WorkerPool
-from theodolite._runs.engine.processes import Here
-from theodolite._runs.engine.ray import RayTasks
+from theodolite._runs.engine.checkpoints import CheckpointStore
+from theodolite._runs.engine.local_processes import CurrentProcess
+from theodolite._runs.engine.ray_tasks import RayTasks
+from theodolite._runs.engine.worker_choice import Engine, open_worker_pool
+from theodolite._runs.engine.worker_pool import WorkerPool
 from theodolite._storage.stores import Store
 from theodolite.evidence.workers import SerialWorkers, Work
 from theodolite.language.sae import passes
@@ -97,7 +97,7 @@ def whole(folder: Path, null_units: int | None) -> dict[str, Any]:
     warm()
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as out:
-        crew = Stages(Here(), Ledger(Store.at(out)))
+        crew = Stages(CurrentProcess(), CheckpointStore(Store.at(out)))
         crew.seconds = {}
         result, seconds = timed(partial(dissect_sae, evidence, workers=crew, null_units=null_units))
     facts = result.summary()
@@ -143,7 +143,10 @@ def first_pass(folder: Path) -> dict[str, float]:
 def through_engine(
     evidence: SparseActivationEvidence, inventory: Inventory, units: np.ndarray, limits: np.ndarray
 ) -> None:
-    with tempfile.TemporaryDirectory() as out, worker_pool(Engine("local", 1), Path(out)) as crew:
+    with (
+        tempfile.TemporaryDirectory() as out,
+        open_worker_pool(Engine("local", 1), Path(out)) as crew,
+    ):
         choose_candidates(evidence, crew, inventory, units, limits, candidates=64, precision=0.01)
 
 
@@ -226,7 +229,7 @@ def on_ray(folder: Path) -> dict[str, float]:
 
     def by_engine() -> None:
         with tempfile.TemporaryDirectory() as out:
-            for _ in WorkerPool(pool, Ledger(Store.at(out))).each(work):
+            for _ in WorkerPool(pool, CheckpointStore(Store.at(out))).each(work):
                 pass
 
     times: dict[str, list[float]] = {"bare": [], "engine": []}

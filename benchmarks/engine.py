@@ -25,11 +25,11 @@ from typing import Any
 from generated_evidence import written
 
 from theodolite._planted.maps import PlantedMaps
-from theodolite._runs.engine.ledger import Ledger
-from theodolite._runs.engine.pieces import Pool
-from theodolite._runs.engine.pool import WorkerPool
-from theodolite._runs.engine.processes import Here, Processes
-from theodolite._runs.engine.ray import RayTasks, _settle
+from theodolite._runs.engine.checkpoints import CheckpointStore
+from theodolite._runs.engine.local_processes import CurrentProcess, LocalProcesses
+from theodolite._runs.engine.ray_tasks import RayTasks, _apply_local_settings
+from theodolite._runs.engine.tasks import TaskPool
+from theodolite._runs.engine.worker_pool import WorkerPool
 from theodolite._scoring.evaluate import MetricRequest, MetricRun, Resampling, evaluate_all
 from theodolite._storage.stores import Store
 from theodolite.dissection.sharded import dissect_shards
@@ -125,10 +125,10 @@ def timed(name: str, work: Callable[[], str]) -> tuple[float, str]:
     return seconds, found
 
 
-def kept(pool: Pool, folder: Path, progress: Any = None) -> WorkerPool:
+def kept(pool: TaskPool, folder: Path, progress: Any = None) -> WorkerPool:
     """A worker pool with an empty ledger."""
     shutil.rmtree(folder, ignore_errors=True)
-    return WorkerPool(pool, Ledger(Store.at(folder)), progress or (lambda *_: None))
+    return WorkerPool(pool, CheckpointStore(Store.at(folder)), progress or (lambda *_: None))
 
 
 def main() -> None:
@@ -151,8 +151,8 @@ def main() -> None:
 
     for _ in range(given.repeats):
         run("plain loop", lambda: scores(bare, SerialWorkers()))
-        run("local, one process", lambda: scores(sources, kept(Here(), ledger)))
-    two = Processes(2)
+        run("local, one process", lambda: scores(sources, kept(CurrentProcess(), ledger)))
+    two = LocalProcesses(2)
     run("local, two processes", lambda: scores(sources, kept(two, ledger)))
     run("dissection, plain loop", lambda: counts(maps, SerialWorkers()))
     run("dissection, two processes", lambda: counts(maps, kept(two, ledger)))
@@ -190,7 +190,7 @@ def three_nodes(
     run: Callable[[str, Callable[[], str]], None],
 ) -> None:
     """Three nodes with a core each, of which one is killed after a third of the pieces."""
-    _settle()
+    _apply_local_settings()
     from ray.cluster_utils import Cluster  # noqa: PLC0415  not before our settings
 
     head = {"num_cpus": 1, "include_dashboard": False}

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from theodolite._planted.concepts import planted_concepts
-from theodolite._runs.engine.base import Engine
+from theodolite._runs.engine.worker_choice import Engine
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._runs.inputs import Places
 from theodolite._runs.run import rehearse, run

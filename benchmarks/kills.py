@@ -39,7 +39,7 @@ from generated_codes import code_piece
 from support.servers.atomic_s3 import OutlivedServer, counted
 from theodolite._planted.concepts import planted_concepts
 from theodolite._runs import run as run_module
-from theodolite._runs.engine.ray import own_settings
+from theodolite._runs.engine.ray_tasks import get_local_settings
 from theodolite.cli import finish, program
 from theodolite.cli import main as theodolite_main
 from theodolite.evidence.base import Evidence
@@ -519,7 +519,7 @@ def main() -> None:
     options.add_argument("--only", default="processes,s3,ray,codes,faults")
     chosen = options.parse_args()
     parts = chosen.only.split(",")
-    os.environ.update(own_settings())  # before ray is loaded, which reads them
+    os.environ.update(get_local_settings())  # before ray is loaded, which reads them
     with tempfile.TemporaryDirectory() as folder:
         jobs = [AUDIT, DISSECTION] if "codes" in parts else [AUDIT]
         experiment = Experiment(Path(folder), chosen.seed, jobs)

@@ -23,9 +23,9 @@ from typing import Any
 
 import numpy as np
 
-from theodolite._runs.engine.ledger import Ledger
-from theodolite._runs.engine.pool import WorkerPool
-from theodolite._runs.engine.processes import Here, Processes
+from theodolite._runs.engine.checkpoints import CheckpointStore
+from theodolite._runs.engine.local_processes import CurrentProcess, LocalProcesses
+from theodolite._runs.engine.worker_pool import WorkerPool
 from theodolite._scoring.evaluate import MetricRequest, MetricRun, Resampling, evaluate_all
 from theodolite._scoring.plan import Plan
 from theodolite._stats.information import Columns, pair_terms
@@ -98,8 +98,8 @@ def on_workers(n: int, k: int, workers: int) -> dict[str, float]:
     resampling = Resampling(most_null_draws=1)
     run = MetricRun(MetricRequest(find_metric(METRIC)), [InMemoryShards(made(n, k))])
     with tempfile.TemporaryDirectory() as folder:
-        pool = Here() if workers == 1 else Processes(workers)
-        crew = WorkerPool(pool, Ledger(Store.at(Path(folder))))
+        pool = CurrentProcess() if workers == 1 else LocalProcesses(workers)
+        crew = WorkerPool(pool, CheckpointStore(Store.at(Path(folder))))
         started = time.perf_counter()
         evaluate_all([run], resampling, crew)
         wall = time.perf_counter() - started

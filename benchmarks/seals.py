@@ -16,41 +16,48 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from theodolite._runs.engine.ledger import MOST_BYTES, Ledger, PieceName, canonical, opened, sealed
-from theodolite._runs.engine.seal import KEY_FILE, new_key, seal_key
+from theodolite._runs.engine.checkpoints import (
+    MAX_BYTES,
+    CheckpointName,
+    CheckpointStore,
+    pack_checkpoint,
+    to_canonical_json,
+    unpack_checkpoint,
+)
+from theodolite._runs.engine.signed_checksums import KEY_FILE, read_seal_key, write_new_key
 from theodolite._storage.packed import packed, unpacked
 from theodolite._storage.stores import Store
 
 ARRAYS = {"sums": np.random.default_rng(0).standard_normal((54_000 // 16, 2))}
-DESCRIPTION = canonical({"metric": "concept_existence", "options": {"k": 3}, "seed": 0})
-CODE = canonical({"theodolite": "0.1.0+" + "0" * 64, "packages": {"numpy": "2.0.0"}})
+DESCRIPTION = to_canonical_json({"metric": "concept_existence", "options": {"k": 3}, "seed": 0})
+CODE = to_canonical_json({"theodolite": "0.1.0+" + "0" * 64, "packages": {"numpy": "2.0.0"}})
 
 
 def in_memory(entries: int, *, sealing: bool) -> float:
     started = time.process_time()
     for number in range(entries):
         if sealing:
-            name = PieceName.of(DESCRIPTION, f"{number}", CODE)
-            file, _ = sealed(name, ARRAYS, "0" * 64)
-            opened(file, name.key, seal_key())
+            name = CheckpointName.of(DESCRIPTION, f"{number}", CODE)
+            file, _ = pack_checkpoint(name, ARRAYS, "0" * 64)
+            unpack_checkpoint(file, name.key, read_seal_key())
         else:
             unpacked(packed(ARRAYS), "entry")
     return time.process_time() - started
 
 
 def in_folder(store: Store, entries: int, *, sealing: bool) -> float:
-    ledger = Ledger(store)
+    ledger = CheckpointStore(store)
     started = time.process_time()
     for number in range(entries):
         if sealing:
-            name = PieceName.of(DESCRIPTION, f"{number}", CODE)
+            name = CheckpointName.of(DESCRIPTION, f"{number}", CODE)
             ledger.write(name, ARRAYS, "0" * 64)
             ledger.check(name.key)
         else:
             file = f"{number:064x}.safetensors"
             store.write(file, packed(ARRAYS))
             if store.size(file) is not None:
-                unpacked(store.read(file, MOST_BYTES), file)
+                unpacked(store.read(file, MAX_BYTES), file)
     return time.process_time() - started
 
 
@@ -59,7 +66,7 @@ def main(entries: int) -> None:
     each = entries // rounds
     ratios: dict[str, list[float]] = {}
     with TemporaryDirectory() as folder:
-        new_key(Path(folder) / "key")
+        write_new_key(Path(folder) / "key")
         store = Store.at(Path(folder) / "pieces")
         for _ in range(rounds):  # in turn: another program's load meets all alike
             memory = in_memory(each, sealing=False)

@@ -17,7 +17,7 @@ import torch
 from safetensors.numpy import save_file
 
 from support.servers.browser import looks_right
-from theodolite._runs.engine.base import Engine
+from theodolite._runs.engine.worker_choice import Engine
 from theodolite._runs.folder.seal import seal
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._runs.inputs import Places

@@ -21,10 +21,10 @@ from theodolite._runs import price
 from theodolite._runs import run as run_module
 from theodolite._runs.auditing.front import audit
 from theodolite._runs.content import score_run
-from theodolite._runs.engine.base import Engine
-from theodolite._runs.engine.ledger import Ledger
-from theodolite._runs.engine.pool import WorkerPool
-from theodolite._runs.engine.processes import Processes
+from theodolite._runs.engine.checkpoints import CheckpointStore
+from theodolite._runs.engine.local_processes import LocalProcesses
+from theodolite._runs.engine.worker_choice import Engine
+from theodolite._runs.engine.worker_pool import WorkerPool
 from theodolite._runs.folder.folder import prepare_folder
 from theodolite._runs.folder.seal import seal
 from theodolite._runs.folder.spec import RunSpec
@@ -121,9 +121,12 @@ def test_samples_and_conflicts_are_those_of_memory(tmp_path: Path) -> None:
 
 def test_dissection_on_processes_gives_equal_bytes(tmp_path: Path) -> None:
     maps = PlantedMaps(n_images=900, n_units=6, n_concepts=8, shard_rows=128)
-    pool = Processes(2)
+    pool = LocalProcesses(2)
     found = []
-    for workers in (SerialWorkers(), WorkerPool(pool, Ledger(Store.at(tmp_path / "pieces")))):
+    for workers in (
+        SerialWorkers(),
+        WorkerPool(pool, CheckpointStore(Store.at(tmp_path / "pieces"))),
+    ):
         dissected = dissect_shards(maps, workers)
         found.append([compute_evidence_digest(shard) for shard in dissected.evidence()])
     pool.close()
@@ -289,7 +292,7 @@ def test_a_partial_run_ends_with_exit_code_4(tmp_path: Path) -> None:
 MEASURE = """
 import resource, sys
 from pathlib import Path
-from theodolite._runs.engine.base import Engine
+from theodolite._runs.engine.worker_choice import Engine
 from theodolite._runs.run import Places, run
 from theodolite._runs.folder.spec import read_spec
 data, name, out = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from theodolite._runs.engine.ledger import Ledger
-from theodolite._runs.engine.pool import WorkerPool
-from theodolite._runs.engine.processes import Here, Processes
+from theodolite._runs.engine.checkpoints import CheckpointStore
+from theodolite._runs.engine.local_processes import CurrentProcess, LocalProcesses
+from theodolite._runs.engine.worker_pool import WorkerPool
 from theodolite._scoring.column_blocks import uses_column_blocks
 from theodolite._scoring.evaluate import MetricRequest, MetricRun, Resampling, evaluate_all
 from theodolite._scoring.plan import Plan
@@ -90,11 +90,11 @@ def test_memory_pieces_and_processes_give_the_same_bytes(tmp_path: Path, cluster
     names = [*QUICK, "interconcept_leakage_given_concepts", "task_leakage_given_concept"]
     whole = records(InMemoryShards(evidence), names, SerialWorkers())
     cut = in_pieces(evidence, tmp_path / "evidence", 25)
-    pool: Any = Here() if clusters else Processes(2)
+    pool: Any = CurrentProcess() if clusters else LocalProcesses(2)
     try:
-        workers = WorkerPool(pool, Ledger(Store.at(tmp_path / "pieces")))
+        workers = WorkerPool(pool, CheckpointStore(Store.at(tmp_path / "pieces")))
         assert records(cut, names, workers) == whole
-        again = WorkerPool(Here(), Ledger(Store.at(tmp_path / "pieces")))
+        again = WorkerPool(CurrentProcess(), CheckpointStore(Store.at(tmp_path / "pieces")))
         assert records(cut, names, again) == whole
         assert again.computed == 0
     finally:
@@ -106,19 +106,19 @@ def test_vectors_too(tmp_path: Path) -> None:
     names = ["embedding_interconcept_information", "embedding_alignment"]
     whole = records(InMemoryShards(evidence), names, SerialWorkers())
     cut = in_pieces(evidence, tmp_path / "evidence", 20)
-    workers = WorkerPool(Here(), Ledger(Store.at(tmp_path / "pieces")))
+    workers = WorkerPool(CurrentProcess(), CheckpointStore(Store.at(tmp_path / "pieces")))
     assert records(cut, names, workers) == whole
 
 
 def test_a_run_that_was_cut_off_does_only_what_is_missing(tmp_path: Path) -> None:
     cut = in_pieces(concepts(), tmp_path / "evidence", 25)
-    ledger = Ledger(Store.at(tmp_path / "pieces"))
-    first = WorkerPool(Here(), ledger)
+    ledger = CheckpointStore(Store.at(tmp_path / "pieces"))
+    first = WorkerPool(CurrentProcess(), ledger)
     whole = records(cut, QUICK, first)
     for key in sorted(ledger.done())[::3]:
         ledger.store.remove(f"{key}.safetensors")
     lost = len(first.keys) - len(ledger.done())
-    again = WorkerPool(Here(), ledger)
+    again = WorkerPool(CurrentProcess(), ledger)
     assert records(cut, QUICK, again) == whole
     assert again.computed == lost
 
@@ -126,7 +126,7 @@ def test_a_run_that_was_cut_off_does_only_what_is_missing(tmp_path: Path) -> Non
 def test_rows_are_drawn_by_workers_as_they_are_in_memory(tmp_path: Path) -> None:
     evidence, most = concepts(300, 5), Resampling(resamples=20, most_null_draws=1, most_pooled=90)
     cut = in_pieces(evidence, tmp_path / "evidence", 40)
-    workers = WorkerPool(Here(), Ledger(Store.at(tmp_path / "pieces")))
+    workers = WorkerPool(CurrentProcess(), CheckpointStore(Store.at(tmp_path / "pieces")))
     assert records(cut, QUICK, workers, most) == records(
         InMemoryShards(evidence), QUICK, SerialWorkers(), most
     )
@@ -192,12 +192,12 @@ def test_columns_side_by_side_are_the_evidence() -> None:
 
 
 def test_an_entry_that_is_gone_says_what_to_do(tmp_path: Path) -> None:
-    workers = WorkerPool(Here(), Ledger(Store.at(tmp_path)))
+    workers = WorkerPool(CurrentProcess(), CheckpointStore(Store.at(tmp_path)))
     work = Work(what="x", do=_numbers, items=[1], digests=["1"], about={})
     (entry,) = workers.entries(work)
     assert entry is not None
     assert entry.read()["n"].tolist() == [1]
-    workers.ledger.store.remove(f"{entry.digest}.safetensors")
+    workers.checkpoints.store.remove(f"{entry.digest}.safetensors")
     with pytest.raises(EvidenceError, match="same command again"):
         entry.read()
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import yaml
 
-from theodolite._runs.engine.base import Engine
+from theodolite._runs.engine.worker_choice import Engine
 from theodolite._runs.folder.seal import seal
 from theodolite._runs.folder.spec import read_spec
 from theodolite._runs.inputs import Places

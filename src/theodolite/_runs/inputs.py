@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from theodolite._runs.addresses import BUCKETS
-from theodolite._runs.engine.base import Engine
+from theodolite._runs.engine.worker_choice import Engine
 from theodolite._runs.folder.chapters import check_studies
 from theodolite._runs.folder.folder import check_outside
 from theodolite._runs.folder.headlines import build_requests

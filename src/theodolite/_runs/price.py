@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from theodolite._runs.content import MAX_SAMPLES
-from theodolite._runs.engine.estimate import PassPrice, RunPrice
-from theodolite._runs.engine.pieces import peak_memory
-from theodolite._runs.engine.pool import WorkerPool
 from theodolite._runs.engine.rehearsal import Rehearsal
+from theodolite._runs.engine.run_cost import PassCost, RunCost
+from theodolite._runs.engine.tasks import measure_peak_memory
+from theodolite._runs.engine.worker_pool import WorkerPool
 from theodolite._runs.folder.headlines import build_requests
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._runs.stored import StoredBundles, bytes_of
@@ -47,7 +47,7 @@ def is_long(spec: RunSpec, stored: StoredBundles) -> bool:
     )
 
 
-def price(spec: RunSpec, stored: StoredBundles, pool: WorkerPool) -> RunPrice:
+def price(spec: RunSpec, stored: StoredBundles, pool: WorkerPool) -> RunCost:
     """Rehearse a run of stored evidence."""
     runs, resampling = _list_runs(spec, stored), spec.resampling.draws()
     rehearsal = Rehearsal(pool)
@@ -62,7 +62,7 @@ def price(spec: RunSpec, stored: StoredBundles, pool: WorkerPool) -> RunPrice:
     return _with_pooled(estimate, at_once, resampling, pool) if at_once else estimate
 
 
-def price_pipeline(make: Callable[[Workers], Any], pool: WorkerPool) -> RunPrice:
+def price_pipeline(make: Callable[[Workers], Any], pool: WorkerPool) -> RunCost:
     """Rehearse a pipeline that works in pieces."""
     rehearsal = Rehearsal(pool)
     rehearsal.wake()
@@ -79,8 +79,8 @@ def _list_runs(spec: RunSpec, stored: StoredBundles) -> list[MetricRun]:
 
 
 def _with_pooled(
-    estimate: RunPrice, runs: Sequence[MetricRun], resampling: Resampling, pool: WorkerPool
-) -> RunPrice:
+    estimate: RunCost, runs: Sequence[MetricRun], resampling: Resampling, pool: WorkerPool
+) -> RunCost:
     """And scores that need all samples at once: timed with few samples, reckoned for all."""
     sources = {id(run.evidence[0]): run.evidence[0] for run in runs}
     for key, shards in sources.items():
@@ -111,7 +111,7 @@ def _with_pooled(
             + first.start_seconds
             + max(first.driver_seconds - few.driver_seconds, 0.0),
             peak_bytes=max(
-                estimate.peak_bytes, peak_memory() + 2 * n * bytes_of(bundle) // len(bundle)
+                estimate.peak_bytes, measure_peak_memory() + 2 * n * bytes_of(bundle) // len(bundle)
             ),
         )
     return estimate
@@ -151,7 +151,7 @@ def _reckoned(few: Sequence[float], more: Sequence[float], shares: tuple[float, 
     return float(times[1] * shares[1] ** -np.clip(power, 0.0, 2.0))
 
 
-def _reading(shards: Shards) -> PassPrice:
+def _reading(shards: Shards) -> PassCost:
     """Samples are drawn from all pieces, which are read for it."""
     pieces = shards.shards()
     for _ in range(2):  # the first time may read what all pieces share
@@ -159,7 +159,7 @@ def _reading(shards: Shards) -> PassPrice:
         pieces[0].evidence()
     seconds = time.perf_counter() - started
     read = traffic_so_far().since(before)
-    return PassPrice("drawing", len(pieces), len(pieces), (seconds,), read)
+    return PassCost("drawing", len(pieces), len(pieces), (seconds,), read)
 
 
 def _rows(shards: Shards, n: int) -> Any:

@@ -9,9 +9,9 @@ import numpy as np
 
 from theodolite._runs.addresses import BUCKETS
 from theodolite._runs.content import score_evidence, score_run
-from theodolite._runs.engine.identity import arithmetic
-from theodolite._runs.engine.pool import LedgerCheck, WorkerPool
-from theodolite._runs.engine.processes import Here
+from theodolite._runs.engine.local_processes import CurrentProcess
+from theodolite._runs.engine.process_identity import digest_arithmetic
+from theodolite._runs.engine.worker_pool import CheckpointCheck, WorkerPool
 from theodolite._runs.folder.format import CONFLICTS, SCORES
 from theodolite._runs.folder.headlines import build_requests, build_scores_file
 from theodolite._runs.folder.piece_list import check_pieces, open_ledger
@@ -105,15 +105,17 @@ def _stored_again(run: RunFolder, progress: Progress, share: float) -> bool:
         if made_record.inputs.get(address) != digest:
             raise VerificationError(f"evidence {address!r}", "other content", "that of the run")
     code = {"theodolite": record.code, "packages": record.identity.packages}
-    check = LedgerCheck(share)
-    workers = WorkerPool(Here(), open_ledger(run.folder), progress, code=code, check=check)
+    check = CheckpointCheck(share)
+    workers = WorkerPool(
+        CurrentProcess(), open_ledger(run.folder), progress, code=code, check=check
+    )
     failed = run.folder / "failed.parquet"
     if failed.is_file():
         workers.given_up = frozenset(map(str, read_parquet(failed)["key"]))
     try:
         answers = score_evidence(record.spec, (), progress, stored=stored, workers=workers)
     except VerificationError as error:
-        if not made_record.checkpoints or workers.ledger.done():
+        if not made_record.checkpoints or workers.checkpoints.done():
             raise
         raise UnsafeInputError(
             f"pieces {made_record.checkpoints!r}", "nothing there", "the pieces of the run",
@@ -150,7 +152,7 @@ def _some_again(run: RunFolder, progress: Progress, share: float) -> bool:
 
 def other_arithmetic(folder: Path) -> bool:
     """Whether the run was computed by another kind of machine: then last digits may differ."""
-    return RunFolder(folder).record.identity.arithmetic != arithmetic()
+    return RunFolder(folder).record.identity.arithmetic != digest_arithmetic()
 
 
 def _same_bytes(path: Path, record: Record) -> bool:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from theodolite._runs.content import RunContent, score_run
-from theodolite._runs.engine.base import Engine, worker_pool
-from theodolite._runs.engine.estimate import MINUTE, RunPrice
-from theodolite._runs.engine.pool import WorkerPool
+from theodolite._runs.engine.run_cost import MINUTE, RunCost
+from theodolite._runs.engine.worker_choice import Engine, open_worker_pool
+from theodolite._runs.engine.worker_pool import WorkerPool
 from theodolite._runs.folder.folder import check_folder, check_no_linked_pieces, prepare_folder
 from theodolite._runs.folder.format import RUN
 from theodolite._runs.folder.piece_list import write_entries
@@ -42,7 +42,7 @@ def run(  # noqa: PLR0913  each is a choice of the caller
     engine: Engine | None = None,
     *,
     overwrite: bool | None = None,
-    announce: Callable[[RunPrice], None] | None = None,
+    announce: Callable[[RunCost], None] | None = None,
 ) -> AuditAnswers:
     """Run a spec into its folder, without report and checksums.
 
@@ -60,7 +60,7 @@ def run(  # noqa: PLR0913  each is a choice of the caller
     """
     begun = _begin(spec, at, progress, command, engine, overwrite=overwrite)
     checkpoints = begun.engine.checkpoint_dir
-    with worker_pool(begun.engine, at.out, progress, begun.largest_shard) as workers:
+    with open_worker_pool(begun.engine, at.out, progress, begun.largest_shard) as workers:
         if workers.instead:
             _write_engine(at.out / RUN, workers.instead)
         try:
@@ -73,7 +73,7 @@ def run(  # noqa: PLR0913  each is a choice of the caller
             _write_failed(at.out, workers)
         write_entries(at.out, workers.used.values())
         if checkpoints is None:
-            workers.ledger.keep_only(workers.keys)
+            workers.checkpoints.keep_only(workers.keys)
     return content.answers
 
 
@@ -85,7 +85,7 @@ def rehearse(
     engine: Engine | None = None,
     *,
     overwrite: bool | None = None,
-) -> RunPrice | None:
+) -> RunCost | None:
     """Return what a run would cost; None if not all of it is done in tasks.
 
     A few tasks are done, and need not be done again by the run.
@@ -94,7 +94,7 @@ def rehearse(
         return None
     started = time.monotonic()
     begun = _begin(spec, at, progress, command, engine, overwrite=overwrite)
-    with worker_pool(begun.engine, at.out, progress, begun.largest_shard) as workers:
+    with open_worker_pool(begun.engine, at.out, progress, begun.largest_shard) as workers:
         before = time.monotonic() - started  # which the run itself does as well
         if begun.stored is None:
             estimate = price_pipeline(begun.make, workers)
@@ -201,7 +201,7 @@ def _announce_price(
     spec: RunSpec,
     stored: StoredBundles,
     workers: WorkerPool,
-    announce: Callable[[RunPrice], None],
+    announce: Callable[[RunCost], None],
 ) -> None:
     """Announce a long run. One that cannot be rehearsed is run all the same."""
     try:

@@ -90,7 +90,7 @@ def engine_options(*names: str) -> Callable[[Callable[..., None]], Callable[...,
 
 
 def _engine(engine: str, checkpoint_dir: str | None = None, **chosen: Any) -> Any:
-    from theodolite._runs.engine.base import Engine
+    from theodolite._runs.engine.worker_choice import Engine
 
     return Engine(engine, checkpoint_dir=checkpoint_dir, **chosen)  # type: ignore[arg-type]
 

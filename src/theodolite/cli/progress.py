@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from theodolite.evidence.pipeline_output import Progress, silent
 
 if TYPE_CHECKING:
-    from theodolite._runs.engine.estimate import RunPrice
+    from theodolite._runs.engine.run_cost import RunCost
 
 EVERY_SECONDS = 30.0
 NO_PLAN = (
@@ -89,12 +89,12 @@ def _lines() -> Progress:
     return progress
 
 
-def print_price(estimate: "RunPrice") -> None:
+def print_price(estimate: "RunCost") -> None:
     """What a long run will take, before it begins."""
     sys.stderr.write(f"theodolite: {estimate.line()}\n")
 
 
-def print_rehearsal(estimate: "RunPrice | None") -> None:
+def print_rehearsal(estimate: "RunCost | None") -> None:
     """The end of a dry run: the price, pass by pass, and what is computed from a draw."""
     if estimate is None:
         sys.stdout.write(NO_PLAN + "\n")

@@ -9,9 +9,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from support.evidence.codes import planted_codes
 from theodolite._planted.maps import PlantedMaps
-from theodolite._runs.engine.ledger import Ledger
-from theodolite._runs.engine.pool import WorkerPool
-from theodolite._runs.engine.processes import Here, Processes
+from theodolite._runs.engine.checkpoints import CheckpointStore
+from theodolite._runs.engine.local_processes import CurrentProcess, LocalProcesses
+from theodolite._runs.engine.worker_pool import WorkerPool
 from theodolite._storage.stores import Store
 from theodolite.dissection.counts import count
 from theodolite.dissection.dissect import dissect
@@ -216,13 +216,13 @@ def test_the_same_bytes_here_in_processes_and_after_a_stop(tmp_path: Path) -> No
     assert columns(dissect_sae(stored)) == expected
     assert columns(dissect_sae(evidence, device="cpu")) == expected
 
-    def through(pool: Here | Processes) -> tuple[bytes, int]:
-        crew = WorkerPool(pool, Ledger(Store.at(tmp_path / "pieces")))
+    def through(pool: CurrentProcess | LocalProcesses) -> tuple[bytes, int]:
+        crew = WorkerPool(pool, CheckpointStore(Store.at(tmp_path / "pieces")))
         dissected = columns(dissect_sae(stored, workers=crew))
         assert not crew.failed
         return dissected, crew.computed
 
-    pool = Processes(2)
+    pool = LocalProcesses(2)
     try:
         first, computed = through(pool)
     finally:
@@ -232,7 +232,7 @@ def test_the_same_bytes_here_in_processes_and_after_a_stop(tmp_path: Path) -> No
     assert len(files) == computed
     for path in files[::2]:  # as if it had been killed before these
         path.unlink()
-    assert through(Here()) == (expected, len(files[::2]))
+    assert through(CurrentProcess()) == (expected, len(files[::2]))
 
 
 @pytest.mark.parametrize(

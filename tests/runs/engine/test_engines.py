@@ -28,26 +28,27 @@ from support.runs.work_pieces import (
     work,
     wrong_at,
 )
-from theodolite._runs.engine import pool as crew_module
-from theodolite._runs.engine.base import Engine
-from theodolite._runs.engine.identity import ROOT, arithmetic, code_version
-from theodolite._runs.engine.ledger import Ledger, key_of
-from theodolite._runs.engine.pieces import Done, perform
-from theodolite._runs.engine.pool import LedgerCheck, WorkerPool, _Block, _Queue
-from theodolite._runs.engine.processes import Here, Processes
+from theodolite._runs.engine import block_queue
+from theodolite._runs.engine.block_queue import BlockQueue, PieceBlock
+from theodolite._runs.engine.checkpoints import CheckpointStore, compute_key
+from theodolite._runs.engine.local_processes import CurrentProcess, LocalProcesses
+from theodolite._runs.engine.process_identity import ROOT, digest_arithmetic, get_code_version
+from theodolite._runs.engine.tasks import TaskOutcome, run_task
+from theodolite._runs.engine.worker_choice import Engine
+from theodolite._runs.engine.worker_pool import CheckpointCheck, WorkerPool
 from theodolite._storage.packed import digest_of, packed, unpacked
 from theodolite._storage.stores import Store
 from theodolite.errors import EvidenceError, UnsafeInputError, VerificationError
 from theodolite.evidence.workers import SerialWorkers, Tree
 
 
-def ledger(folder: Path) -> Ledger:
-    return Ledger(Store.at(folder / "pieces"))
+def ledger(folder: Path) -> CheckpointStore:
+    return CheckpointStore(Store.at(folder / "pieces"))
 
 
 @pytest.fixture(scope="module")
 def processes() -> Any:
-    pool = Processes(2)
+    pool = LocalProcesses(2)
     yield pool
     pool.close()
 
@@ -61,14 +62,14 @@ def test_blocks_of_any_size_merge_to_the_same_tree(n: int, sizes: list[int]) -> 
     for i in range(n):
         plain.add(f"{i},", 1)
     cut = Tree(lambda a, b: f"({a}{b})")
-    queue, turn = _Queue(n, 1), 0
+    queue, turn = BlockQueue(n, 1), 0
     while (block := queue.next()) is not None:
         part = Tree(lambda a, b: f"({a}{b})")
         for i in range(block.first, block.first + block.count):
             part.add(f"{i},", 1)
         cut.add(part.whole(), block.count)
         queue._most = 64
-        queue.learn(block, Done(computed=block.count, seconds=block.count / sizes[turn]))
+        queue.learn(block, TaskOutcome(computed=block.count, seconds=block.count / sizes[turn]))
         turn = (turn + 1) % len(sizes)
     assert cut.whole() == plain.whole()
 
@@ -84,12 +85,12 @@ def test_other_orders_of_adding_would_give_other_bytes() -> None:
 
 @pytest.mark.parametrize("long_enough", [0.0, 1e-4, 1.0])
 def test_engines_give_the_same_bytes(
-    tmp_path: Path, processes: Processes, long_enough: float, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, processes: LocalProcesses, long_enough: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crew_module, "LONG_ENOUGH", long_enough)
+    monkeypatch.setattr(block_queue, "MIN_TASK_SECONDS", long_enough)
     expected = SerialWorkers().reduced(work(37), merge)
     each = [digest_of(one or {}) for one in SerialWorkers().each(work(37))]
-    for number, pool in enumerate((Here(), processes)):
+    for number, pool in enumerate((CurrentProcess(), processes)):
         doing = WorkerPool(pool, ledger(tmp_path / f"{number}"))
         assert digest_of(doing.reduced(work(37), merge) or {}) == digest_of(expected or {})
         assert [digest_of(one or {}) for one in doing.each(work(37))] == each
@@ -103,34 +104,34 @@ def test_what_is_done_is_never_done_again(tmp_path: Path) -> None:
     marks = tmp_path / "marks"
     marks.mkdir()
     todo = work(9, partial(counted, marks, 0.0))
-    first = WorkerPool(Here(), ledger(tmp_path)).reduced(todo, merge)
+    first = WorkerPool(CurrentProcess(), ledger(tmp_path)).reduced(todo, merge)
     assert len(list(marks.iterdir())) == 9
-    again = WorkerPool(Here(), ledger(tmp_path))
+    again = WorkerPool(CurrentProcess(), ledger(tmp_path))
     assert digest_of(again.reduced(todo, merge) or {}) == digest_of(first or {})
     assert again.computed == 0 and len(list(marks.iterdir())) == 9
-    more = WorkerPool(Here(), ledger(tmp_path))
+    more = WorkerPool(CurrentProcess(), ledger(tmp_path))
     more.reduced(work(12, partial(counted, marks, 0.0)), merge)
     assert more.computed == 3
 
 
 def test_a_key_changes_with_all_that_decides_the_result() -> None:
-    base = key_of({"metric": "a", "options": {"top": 3}}, "data", "1.0")
+    base = compute_key({"metric": "a", "options": {"top": 3}}, "data", "1.0")
     others = [
-        key_of({"metric": "b", "options": {"top": 3}}, "data", "1.0"),
-        key_of({"metric": "a", "options": {"top": 4}}, "data", "1.0"),
-        key_of({"metric": "a", "options": {"top": 3}}, "other", "1.0"),
-        key_of({"metric": "a", "options": {"top": 3}}, "data", "1.1"),
+        compute_key({"metric": "b", "options": {"top": 3}}, "data", "1.0"),
+        compute_key({"metric": "a", "options": {"top": 4}}, "data", "1.0"),
+        compute_key({"metric": "a", "options": {"top": 3}}, "other", "1.0"),
+        compute_key({"metric": "a", "options": {"top": 3}}, "data", "1.1"),
     ]
     assert len({base, *others}) == 5
-    assert base == key_of({"options": {"top": 3}, "metric": "a"}, "data", "1.0")
+    assert base == compute_key({"options": {"top": 3}, "metric": "a"}, "data", "1.0")
     with pytest.raises(TypeError, match="no name of its own"):
-        key_of({"metric": object()}, "data", "1.0")
-    assert code_version() == code_version()
+        compute_key({"metric": object()}, "data", "1.0")
+    assert get_code_version() == get_code_version()
 
 
 @pytest.mark.parametrize("damage", ["cut", "bit", "empty"])
 def test_a_damaged_piece_is_done_again(tmp_path: Path, damage: str) -> None:
-    first = WorkerPool(Here(), ledger(tmp_path)).reduced(work(5), merge)
+    first = WorkerPool(CurrentProcess(), ledger(tmp_path)).reduced(work(5), merge)
     file = sorted((tmp_path / "pieces").iterdir())[2]
     content = bytearray(file.read_bytes())
     if damage == "bit":
@@ -138,7 +139,7 @@ def test_a_damaged_piece_is_done_again(tmp_path: Path, damage: str) -> None:
     file.write_bytes(
         b"" if damage == "empty" else bytes(content[: None if damage == "bit" else 90])
     )
-    again = WorkerPool(Here(), ledger(tmp_path))
+    again = WorkerPool(CurrentProcess(), ledger(tmp_path))
     assert digest_of(again.reduced(work(5), merge) or {}) == digest_of(first or {})
     assert again.computed == 1
 
@@ -154,35 +155,43 @@ def test_packed_arrays_know_whether_they_are_whole() -> None:
 
 
 def test_pieces_of_other_settings_are_removed(tmp_path: Path) -> None:
-    WorkerPool(Here(), ledger(tmp_path)).reduced(work(4, about={"seed": 1}), merge)
-    doing = WorkerPool(Here(), ledger(tmp_path))
+    WorkerPool(CurrentProcess(), ledger(tmp_path)).reduced(work(4, about={"seed": 1}), merge)
+    doing = WorkerPool(CurrentProcess(), ledger(tmp_path))
     doing.reduced(work(4, about={"seed": 2}), merge)
     half = tmp_path / "pieces" / f".{'a' * 64}.safetensors.77.partial"
     half.write_bytes(b"killed while it was written")
-    doing.ledger.keep_only(doing.keys)
-    assert doing.ledger.done() == doing.keys and len(doing.keys) == 4
+    doing.checkpoints.keep_only(doing.keys)
+    assert doing.checkpoints.done() == doing.keys and len(doing.keys) == 4
     assert not half.exists()
 
 
 def test_checking_computes_a_share_again(tmp_path: Path) -> None:
-    made = WorkerPool(Here(), ledger(tmp_path))
+    made = WorkerPool(CurrentProcess(), ledger(tmp_path))
     made.reduced(work(8), merge)
-    WorkerPool(Here(), ledger(tmp_path), check=LedgerCheck(0.01)).reduced(work(8), merge)
+    WorkerPool(CurrentProcess(), ledger(tmp_path), check=CheckpointCheck(0.01)).reduced(
+        work(8), merge
+    )
     name = made._names(work(8))[5]
     key = name.key
-    made.ledger.write(name, numbers(6), arithmetic())
+    made.checkpoints.write(name, numbers(6), digest_arithmetic())
     with pytest.raises(VerificationError, match="computed again"):
-        WorkerPool(Here(), ledger(tmp_path), check=LedgerCheck(1.0)).reduced(work(8), merge)
-    made.ledger.keep_only(made.keys - {key})
-    with pytest.raises(VerificationError, match="no such piece"):
-        WorkerPool(Here(), ledger(tmp_path), check=LedgerCheck(0.01)).reduced(work(8), merge)
+        WorkerPool(CurrentProcess(), ledger(tmp_path), check=CheckpointCheck(1.0)).reduced(
+            work(8), merge
+        )
+    made.checkpoints.keep_only(made.keys - {key})
+    with pytest.raises(VerificationError, match="no such checkpoint"):
+        WorkerPool(CurrentProcess(), ledger(tmp_path), check=CheckpointCheck(0.01)).reduced(
+            work(8), merge
+        )
 
 
 # --- what goes wrong
 
 
-def test_a_piece_that_fails_three_times_is_given_up(tmp_path: Path, processes: Processes) -> None:
-    for number, pool in enumerate((Here(), processes)):
+def test_a_piece_that_fails_three_times_is_given_up(
+    tmp_path: Path, processes: LocalProcesses
+) -> None:
+    for number, pool in enumerate((CurrentProcess(), processes)):
         doing = WorkerPool(pool, ledger(tmp_path / f"{number}"))
         found = doing.reduced(work(10, partial(wrong_at, 6)), merge)
         assert found is not None and int(found[":.n"]) == 9
@@ -192,8 +201,8 @@ def test_a_piece_that_fails_three_times_is_given_up(tmp_path: Path, processes: P
         assert [one is None for one in doing.each(work(10, partial(wrong_at, 6)))].count(True) == 1
 
 
-def test_what_we_understand_stops_the_run(tmp_path: Path, processes: Processes) -> None:
-    for number, pool in enumerate((Here(), processes)):
+def test_what_we_understand_stops_the_run(tmp_path: Path, processes: LocalProcesses) -> None:
+    for number, pool in enumerate((CurrentProcess(), processes)):
         with pytest.raises(UnsafeInputError, match="changed bytes"):
             WorkerPool(pool, ledger(tmp_path / f"{number}")).reduced(
                 work(6, partial(refused_at, 3)), merge
@@ -207,7 +216,7 @@ def test_what_we_understand_stops_the_run(tmp_path: Path, processes: Processes) 
 @pytest.mark.parametrize("times", [2, 99])
 def test_processes_that_are_killed(tmp_path: Path, times: int) -> None:
     """Twice costs nothing; a piece that always kills its process is given up."""
-    pool = Processes(2)
+    pool = LocalProcesses(2)
     doing = WorkerPool(pool, ledger(tmp_path))
     found = doing.reduced(work(20, partial(dies_at, 11, times, tmp_path)), merge)
     pool.close()
@@ -228,17 +237,17 @@ def test_a_full_disk_stops_the_run_and_nothing_is_lost(tmp_path: Path) -> None:
     if os.getuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("cannot mount a small disk here")
     try:
-        for pool in (Here(), Processes(2)):
+        for pool in (CurrentProcess(), LocalProcesses(2)):
             doing = WorkerPool(pool, ledger(small))
             with pytest.raises(OSError, match="No space left") as caught:
                 doing.reduced(work(200), merge)
             assert caught.value.errno == errno.ENOSPC
             pool.close()
-            kept = doing.ledger.done()
+            kept = doing.checkpoints.done()
             assert 5 < len(kept) < 200
-            assert all(doing.ledger.read(key) is not None for key in kept)
+            assert all(doing.checkpoints.read(key) is not None for key in kept)
         subprocess.run(["mount", "-o", "remount,size=8m", str(small)], check=True)
-        rest = WorkerPool(Here(), ledger(small))
+        rest = WorkerPool(CurrentProcess(), ledger(small))
         found = rest.reduced(work(200), merge)
         assert rest.computed == 200 - len(kept)
         assert digest_of(found or {}) == digest_of(SerialWorkers().reduced(work(200), merge) or {})
@@ -246,7 +255,7 @@ def test_a_full_disk_stops_the_run_and_nothing_is_lost(tmp_path: Path) -> None:
         subprocess.run(["umount", str(small)], check=True)
 
 
-def test_tools_are_made_once_in_a_process(tmp_path: Path, processes: Processes) -> None:
+def test_tools_are_made_once_in_a_process(tmp_path: Path, processes: LocalProcesses) -> None:
     todo = work(12, with_tool, tool=partial(make_tool, tmp_path), kept=False)
     doing = WorkerPool(processes, ledger(tmp_path))
     assert [int((one or {})["item"]) for one in doing.each(todo)] == list(range(12))
@@ -255,14 +264,14 @@ def test_tools_are_made_once_in_a_process(tmp_path: Path, processes: Processes) 
 
 
 def test_a_tool_is_there_when_only_later_pieces_need_it(
-    tmp_path: Path, processes: Processes
+    tmp_path: Path, processes: LocalProcesses
 ) -> None:
     """As in a run that goes on: the first tasks of each process are in the ledger."""
     todo = work(12, with_tool, tool=partial(make_tool, tmp_path))
     crew = WorkerPool(processes, ledger(tmp_path))
     whole = digest_of(crew.reduced(todo, merge) or {})
     for key in crew.keys_of(todo)[6:]:
-        crew.ledger.store.remove(f"{key}.safetensors")
+        crew.checkpoints.store.remove(f"{key}.safetensors")
     processes.close()  # processes that have no tool yet
     again = WorkerPool(processes, ledger(tmp_path))
     assert digest_of(again.reduced(todo, merge) or {}) == whole
@@ -272,14 +281,14 @@ def test_a_tool_is_there_when_only_later_pieces_need_it(
 def test_what_is_in_the_ledger_is_not_read_ahead(tmp_path: Path) -> None:
     todo = work(8, of_a_piece)
     todo.items[:] = [NotedPiece(n, tmp_path) for n in range(8)]
-    crew = WorkerPool(Here(), ledger(tmp_path))
-    task = crew._task(todo, merge, crew._names(todo), _Block(0, 8))
-    first = perform(task)
+    crew = WorkerPool(CurrentProcess(), ledger(tmp_path))
+    task = crew._task(todo, merge, crew._names(todo), PieceBlock(0, 8))
+    first = run_task(task)
     for mark in tmp_path.glob("read-*"):
         mark.unlink()
     for n in (0, 5, 7):
-        crew.ledger.store.remove(f"{task.pieces[n].key}.safetensors")
-    again = perform(task)
+        crew.checkpoints.store.remove(f"{task.pieces[n].key}.safetensors")
+    again = run_task(task)
     assert sorted(mark.name for mark in tmp_path.glob("read-*")) == ["read-0", "read-5", "read-7"]
     assert again.computed == 3 and len(again.entries) == 8
     assert digest_of(again.parts[0]) == digest_of(first.parts[0])
@@ -298,7 +307,7 @@ def test_engines_are_chosen_and_say_why() -> None:
 @settings(max_examples=20, deadline=None)
 @given(st.integers(1, 70), st.integers(1, 5))
 def test_no_piece_is_forgotten(n: int, workers: int) -> None:
-    queue = _Queue(n, workers)
+    queue = BlockQueue(n, workers)
     seen: list[int] = []
     while (block := queue.next()) is not None:
         seen += range(block.first, block.first + block.count)
@@ -310,7 +319,7 @@ def test_no_piece_is_forgotten(n: int, workers: int) -> None:
 
 def test_the_oldest_piece_may_die_while_many_others_end(tmp_path: Path) -> None:
     """What is begun again is what all others wait for: it must not wait for them."""
-    pool = Processes(2)
+    pool = LocalProcesses(2)
     doing = WorkerPool(pool, ledger(tmp_path))
     found = doing.reduced(work(127, partial(dies_late, 0, tmp_path)), merge)
     pool.close()
@@ -318,7 +327,7 @@ def test_the_oldest_piece_may_die_while_many_others_end(tmp_path: Path) -> None:
 
 
 def test_results_are_taken_one_work_at_a_time(tmp_path: Path) -> None:
-    doing = WorkerPool(Here(), ledger(tmp_path))
+    doing = WorkerPool(CurrentProcess(), ledger(tmp_path))
     some = doing.each(work(5))
     next(some)
     with pytest.raises(RuntimeError, match="one work at a time"):
@@ -329,22 +338,22 @@ def test_results_are_taken_one_work_at_a_time(tmp_path: Path) -> None:
 
 def test_a_full_disk_within_a_piece_is_no_fault_of_the_piece(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No space left"):
-        WorkerPool(Here(), ledger(tmp_path)).reduced(work(5, no_space), merge)
+        WorkerPool(CurrentProcess(), ledger(tmp_path)).reduced(work(5, no_space), merge)
 
 
 def test_work_that_cannot_be_cut_is_kept_too(tmp_path: Path) -> None:
     for computed in (1, 0):
-        doing = WorkerPool(Here(), ledger(tmp_path))
+        doing = WorkerPool(CurrentProcess(), ledger(tmp_path))
         assert digest_of(doing.once({"a": 1}, "d", lambda: numbers(7))) == digest_of(numbers(7))
         assert doing.computed == computed and len(doing.keys) == 1
     with pytest.raises(VerificationError):
-        WorkerPool(Here(), ledger(tmp_path), check=LedgerCheck(1.0)).once(
+        WorkerPool(CurrentProcess(), ledger(tmp_path), check=CheckpointCheck(1.0)).once(
             {"a": 1}, "d", lambda: numbers(8)
         )
 
 
 def test_a_worker_killed_while_it_waits(tmp_path: Path) -> None:
-    pool = Processes(2)
+    pool = LocalProcesses(2)
     doing = WorkerPool(pool, ledger(tmp_path))
     doing.reduced(work(6), merge)
     for lane in pool._lanes:
@@ -356,12 +365,13 @@ def test_a_worker_killed_while_it_waits(tmp_path: Path) -> None:
 
 NO_GUARD = """
 from pathlib import Path
-from theodolite._runs.engine.pool import WorkerPool
-from theodolite._runs.engine.ledger import Ledger
-from theodolite._runs.engine.processes import Processes
+from theodolite._runs.engine.worker_pool import WorkerPool
+from theodolite._runs.engine.checkpoints import CheckpointStore
+from theodolite._runs.engine.local_processes import LocalProcesses
 from theodolite._storage.stores import Store
 from support.runs.work_pieces import merge, work
-WorkerPool(Processes(2), Ledger(Store.at(Path(__file__).parent / "pieces"))).reduced(work(3), merge)
+pool, store = LocalProcesses(2), Store.at(Path(__file__).parent / "pieces")
+WorkerPool(pool, CheckpointStore(store)).reduced(work(3), merge)
 """
 
 

@@ -10,26 +10,26 @@ from typing import Any
 import pytest
 
 from support.runs.work_pieces import merge, numbers, work
-from theodolite._runs.engine import identity as identity_module
-from theodolite._runs.engine.base import Engine, worker_pool
-from theodolite._runs.engine.identity import (
+from theodolite._runs.engine import process_identity as identity_module
+from theodolite._runs.engine.checkpoints import CheckpointStore
+from theodolite._runs.engine.local_processes import CurrentProcess, LocalProcesses
+from theodolite._runs.engine.process_identity import (
     Identity,
-    arithmetic,
     check_unchanged,
-    foreign_modules,
-    identity,
-    modules_code,
-    packages_in_use,
+    digest_arithmetic,
+    digest_modules,
+    get_identity,
+    list_packages,
+    list_plugin_modules,
 )
-from theodolite._runs.engine.ledger import Ledger
-from theodolite._runs.engine.pieces import Task, perform
-from theodolite._runs.engine.pool import WorkerPool
-from theodolite._runs.engine.processes import Here, Processes
+from theodolite._runs.engine.tasks import Task, run_task
+from theodolite._runs.engine.worker_choice import Engine, open_worker_pool
+from theodolite._runs.engine.worker_pool import WorkerPool
 from theodolite._storage.stores import Store
 from theodolite.errors import EvidenceError, VerificationError
 from theodolite.evidence import plugins
 
-OWN = identity()
+OWN = get_identity()
 
 
 def changed(part: str) -> Identity:
@@ -41,17 +41,17 @@ def changed(part: str) -> Identity:
 @pytest.mark.parametrize("part", ["code", "packages: numpy", "arithmetic", "checksum"])
 def test_a_stranger_touches_nothing(tmp_path: Path, part: str) -> None:
     """Neither the ledger nor the work: what it is given comes back, and says in what it differs."""
-    ledger = Ledger(Store.at(tmp_path / "pieces"))
-    done = WorkerPool(Here(), ledger)
+    ledger = CheckpointStore(Store.at(tmp_path / "pieces"))
+    done = WorkerPool(CurrentProcess(), ledger)
     done.reduced(work(2), merge)
     names = done._names(work(2))
     task = Task(numbers, [0, 1], names, ["a", "b"], ledger, changed(part))
-    outcome = perform(task)
+    outcome = run_task(task)
     assert outcome.mismatch is not None and not outcome.parts and not outcome.computed
     (difference,) = outcome.mismatch.differences
     assert difference.startswith(part)
     assert ("9.9.9" in str(outcome.mismatch)) == (part == "packages: numpy")
-    assert bool(perform(Task(numbers, [], [], [], None, OWN)).mismatch) is False
+    assert bool(run_task(Task(numbers, [], [], [], None, OWN)).mismatch) is False
 
 
 def test_other_arithmetic_may_be_allowed() -> None:
@@ -60,7 +60,7 @@ def test_other_arithmetic_may_be_allowed() -> None:
     assert changed("code").without("arithmetic").differences(OWN)
 
 
-PROBE = "from theodolite._runs.engine.identity import arithmetic; print(arithmetic())"
+PROBE = "from theodolite._runs.engine.process_identity import digest_arithmetic; print(digest_arithmetic())"
 
 
 def test_arithmetic_tells_cpus_apart() -> None:
@@ -73,30 +73,30 @@ def test_arithmetic_tells_cpus_apart() -> None:
             check=True, env=os.environ | settings,
         )  # fmt: skip
         printed.append(ran.stdout.strip())
-    assert printed[0] == arithmetic() != printed[1]
+    assert printed[0] == digest_arithmetic() != printed[1]
 
 
 def test_keys_hold_packages_and_foreign_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ledger = Ledger(Store.at(tmp_path / "pieces"))
-    doing = WorkerPool(Here(), ledger)
+    ledger = CheckpointStore(Store.at(tmp_path / "pieces"))
+    doing = WorkerPool(CurrentProcess(), ledger)
     before = doing._names(work(1))[0].key
-    assert dict(packages_in_use())["numpy"] in doing._names(work(1))[0].code
+    assert dict(list_packages())["numpy"] in doing._names(work(1))[0].code
     monkeypatch.setattr(identity_module, "version", lambda name: "9.9.9")
-    assert WorkerPool(Here(), ledger)._names(work(1))[0].key != before
+    assert WorkerPool(CurrentProcess(), ledger)._names(work(1))[0].key != before
     monkeypatch.undo()
     (tmp_path / "own_work.py").write_text("def do(item):\n    return {}\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     import own_work  # type: ignore[import-not-found]  # noqa: PLC0415
 
-    assert foreign_modules(partial(numbers, seconds=1), own_work.do, None) == (
+    assert list_plugin_modules(partial(numbers, seconds=1), own_work.do, None) == (
         "own_work", "support.runs.work_pieces",
     )  # fmt: skip
-    first = modules_code(["own_work"])
+    first = digest_modules(["own_work"])
     (tmp_path / "own_work.py").write_text("def do(item):\n    return {'a': 1}\n")
-    identity_module._module_code.cache_clear()
-    assert modules_code(["own_work"]) != first
+    identity_module._digest_module.cache_clear()
+    assert digest_modules(["own_work"]) != first
 
 
 def write_plugin(folder: Path, code: str) -> None:
@@ -120,36 +120,36 @@ def test_registered_plug_ins_count(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             patch.syspath_prepend(str(folder))
             plugins.get_plugin_packages.cache_clear()
             plugins._package.cache_clear()
-            identity_module._base.cache_clear()
-            codes.append(identity().parts)
+            identity_module._describe_process.cache_clear()
+            codes.append(get_identity().parts)
     plugins.get_plugin_packages.cache_clear()
     plugins._package.cache_clear()
-    identity_module._base.cache_clear()
+    identity_module._describe_process.cache_clear()
     assert [len(code) for code in codes] == [len(OWN.parts) + 1] * 2 and codes[0] != codes[1]
     assert all(code.items() >= OWN.parts.items() for code in codes)
 
 
 def test_code_that_changes_under_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was computed before and after is not known apart: the run does not end well."""
-    edited = {**identity_module.file_digests(), "stats/new.py": "0"}
+    edited = {**identity_module.digest_files(), "stats/new.py": "0"}
 
     def while_edited() -> None:
-        with worker_pool(Engine("local", 1), tmp_path) as workers:
+        with open_worker_pool(Engine("local", 1), tmp_path) as workers:
             assert workers.reduced(work(3), merge) is not None
-            monkeypatch.setattr(identity_module, "file_digests", lambda: edited)
+            monkeypatch.setattr(identity_module, "digest_files", lambda: edited)
 
     with pytest.raises(VerificationError, match=r"changes while it ran: stats/new\.py") as caught:
         while_edited()
     assert caught.value.exit_code == 5
     monkeypatch.undo()
     check_unchanged()
-    pool = Processes(1)
-    doing = WorkerPool(pool, Ledger(Store.at(tmp_path / "other")))
+    pool = LocalProcesses(1)
+    doing = WorkerPool(pool, CheckpointStore(Store.at(tmp_path / "other")))
     monkeypatch.setattr(WorkerPool, "_identity", lambda *_, **__: changed("code"))
     with pytest.raises(VerificationError, match="code: theodolite"):
         doing.reduced(work(3), merge)
     pool.close()
-    assert not doing.failed and not doing.ledger.done()
+    assert not doing.failed and not doing.checkpoints.done()
 
 
 def test_functions_that_were_typed_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,6 +160,10 @@ def test_functions_that_were_typed_in(tmp_path: Path, monkeypatch: pytest.Monkey
 
     typed.__module__ = "__main__"
     monkeypatch.delattr(sys.modules["__main__"], "__file__", raising=False)
-    assert WorkerPool(Here(), Ledger(Store.at(tmp_path))).reduced(work(2, typed), merge)
+    assert WorkerPool(CurrentProcess(), CheckpointStore(Store.at(tmp_path))).reduced(
+        work(2, typed), merge
+    )
     with pytest.raises(EvidenceError, match="typed in"):
-        WorkerPool(Processes(1), Ledger(Store.at(tmp_path / "b"))).reduced(work(2, typed), merge)
+        WorkerPool(LocalProcesses(1), CheckpointStore(Store.at(tmp_path / "b"))).reduced(
+            work(2, typed), merge
+        )

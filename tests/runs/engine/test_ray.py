@@ -22,10 +22,15 @@ from support.runs.work_pieces import (
     work,
     wrong_at,
 )
-from theodolite._runs.engine import ray as ray_engine
-from theodolite._runs.engine.ledger import Ledger
-from theodolite._runs.engine.pool import WorkerPool
-from theodolite._runs.engine.ray import RayTasks, _inference, own_settings, start
+from theodolite._runs.engine import ray_tasks as ray_engine
+from theodolite._runs.engine.checkpoints import CheckpointStore
+from theodolite._runs.engine.ray_tasks import (
+    RayTasks,
+    _choose_inference,
+    get_local_settings,
+    start_ray,
+)
+from theodolite._runs.engine.worker_pool import WorkerPool
 from theodolite._storage.packed import digest_of
 from theodolite._storage.stores import Store
 from theodolite.errors import EvidenceError, UnsafeInputError
@@ -83,7 +88,7 @@ def pool(sockets_before: set[tuple[str, str]]) -> Iterator[RayTasks]:
 
 
 def crew(pool: RayTasks, folder: Path) -> WorkerPool:
-    return WorkerPool(pool, Ledger(Store.at(folder / "pieces")))
+    return WorkerPool(pool, CheckpointStore(Store.at(folder / "pieces")))
 
 
 EXPECTED = digest_of(SerialWorkers().reduced(work(37), merge) or {})
@@ -157,11 +162,11 @@ def test_a_request_without_the_token_is_refused(pool: RayTasks, token: str) -> N
 
 def test_never_attached_by_accident(pool: RayTasks, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(EvidenceError, match="has already"):
-        start(None, 1, "other")
+        start_ray(None, 1, "other")
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
-    assert own_settings()["RAY_AUTH_MODE"] == "token"
-    assert len(own_settings()["RAY_AUTH_TOKEN"]) == 64
-    assert own_settings()["RAY_AUTH_TOKEN"] != own_settings()["RAY_AUTH_TOKEN"]
+    assert get_local_settings()["RAY_AUTH_MODE"] == "token"
+    assert len(get_local_settings()["RAY_AUTH_TOKEN"]) == 64
+    assert get_local_settings()["RAY_AUTH_TOKEN"] != get_local_settings()["RAY_AUTH_TOKEN"]
 
 
 def test_failures_and_refusals(pool: RayTasks, tmp_path: Path) -> None:
@@ -214,15 +219,15 @@ def test_networks_by_ray_data(pool: RayTasks, tmp_path: Path) -> None:
 
 
 def test_how_networks_are_run_is_chosen() -> None:
-    assert _inference("auto", 8, 0)[0] is False
-    assert _inference("auto", 8, 4) == (
+    assert _choose_inference("auto", 8, 0)[0] is False
+    assert _choose_inference("auto", 8, 4) == (
         True,
         "Networks were run by Ray Data: 4 GPUs, each fed as fast as it works.",
     )
-    assert _inference("data", 8, 0)[0] is True
-    assert _inference("tasks", 8, 4)[0] is False
+    assert _choose_inference("data", 8, 0)[0] is True
+    assert _choose_inference("tasks", 8, 4)[0] is False
     with pytest.raises(EvidenceError, match="one to feed it"):
-        _inference("data", 1, 0)
+        _choose_inference("data", 1, 0)
 
 
 @pytest.mark.skipif("THEODOLITE_THREE_NODES" not in os.environ, reason="a minute of every core")

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from support.runs.work_pieces import merge, work
-from theodolite._runs.engine.base import Engine, worker_pool
-from theodolite._runs.engine.ledger import Ledger
-from theodolite._runs.engine.pieces import Done
-from theodolite._runs.engine.pool import WorkerPool
-from theodolite._runs.engine.processes import Here
-from theodolite._runs.engine.ray_faults import LOCALLY, last_lines, not_started
+from theodolite._runs.engine.checkpoints import CheckpointStore
+from theodolite._runs.engine.local_processes import CurrentProcess
+from theodolite._runs.engine.ray_errors import LOCALLY, explain_start_failure, read_last_lines
+from theodolite._runs.engine.tasks import TaskOutcome
+from theodolite._runs.engine.worker_choice import Engine, open_worker_pool
+from theodolite._runs.engine.worker_pool import WorkerPool
 from theodolite._storage.packed import digest_of
 from theodolite._storage.stores import Store
 from theodolite.errors import EngineFallback, EvidenceError
@@ -31,53 +31,53 @@ from theodolite.evidence.workers import SerialWorkers
     ],
 )
 def test_causes_are_told_apart(error: Exception, cause: str) -> None:
-    told = not_started(error, "10.0.0.1:6379")
+    told = explain_start_failure(error, "10.0.0.1:6379")
     assert told.exit_code == 2 and cause in str(told)
     assert "--engine local" in str(told) and "\n" not in str(told)
 
 
 def test_the_end_of_rays_log_is_shown(tmp_path: Path) -> None:
     (tmp_path / "raylet.err").write_text("".join(f"line {n}\n" for n in range(9)))
-    assert last_lines(tmp_path) == "line 4 | line 5 | line 6 | line 7 | line 8"
-    assert last_lines(tmp_path / "none") == ""
+    assert read_last_lines(tmp_path) == "line 4 | line 5 | line 6 | line 7 | line 8"
+    assert read_last_lines(tmp_path / "none") == ""
 
 
 @pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 def test_auto_falls_back_and_says_so(tmp_path: Path) -> None:
     nobody = "127.0.0.1:1"
-    asked_for = worker_pool(Engine("ray", 1, ray_address=nobody), tmp_path)
+    asked_for = open_worker_pool(Engine("ray", 1, ray_address=nobody), tmp_path)
     with pytest.raises(EvidenceError, match="nobody answers") as caught:
         asked_for.__enter__()
     assert caught.value.hint == LOCALLY
     with warnings.catch_warnings(record=True) as messages:
         warnings.simplefilter("always", EngineFallback)
-        with worker_pool(Engine("auto", 1, ray_address=nobody), tmp_path) as workers:
+        with open_worker_pool(Engine("auto", 1, ray_address=nobody), tmp_path) as workers:
             assert workers.pool.name == "local"
             assert workers.instead.startswith("local, 1 processes, because Ray did not start")
     assert [m.category for m in messages if m.category is EngineFallback] == [EngineFallback]
 
 
-class Losing(Here):
+class Losing(CurrentProcess):
     """This process, which at first loses what it was given."""
 
     def __init__(self, times: int, how: str) -> None:
         super().__init__()
         self.times, self.how = times, how
 
-    def wait(self) -> tuple[int, Done | None]:
+    def wait(self) -> tuple[int, TaskOutcome | None]:
         if self.times == 0:
             return super().wait()
         self.times -= 1
         del self._tasks[0]
         self._number += 1
-        return self._number - 1, Done(lost=self.how)  # type: ignore[arg-type]
+        return self._number - 1, TaskOutcome(lost=self.how)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("times", "how"), [(15, "node"), (2, "memory"), (3, "memory")])
 def test_machines_that_are_lost(tmp_path: Path, times: int, how: str) -> None:
     """More often than a piece may fail; a lack of memory is a failure like others."""
-    crew = WorkerPool(Losing(times, how), Ledger(Store.at(tmp_path)))
+    crew = WorkerPool(Losing(times, how), CheckpointStore(Store.at(tmp_path)))
     whole = crew.reduced(work(1), merge)
     if (times, how) == (3, "memory"):
         assert whole is None and [failed.error for failed in crew.failed] == ["ProcessDied"]

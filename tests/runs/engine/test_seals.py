@@ -10,11 +10,22 @@ import pytest
 
 from support.runs.command_line import theodolite
 from support.runs.work_pieces import merge, numbers, work
-from theodolite._runs.engine.identity import arithmetic
-from theodolite._runs.engine.ledger import Ledger, PieceName, canonical, sealed
-from theodolite._runs.engine.pool import WorkerPool
-from theodolite._runs.engine.processes import Here
-from theodolite._runs.engine.seal import KEY_FILE, key_id, new_key, seal_key, seal_of
+from theodolite._runs.engine.checkpoints import (
+    CheckpointName,
+    CheckpointStore,
+    pack_checkpoint,
+    to_canonical_json,
+)
+from theodolite._runs.engine.local_processes import CurrentProcess
+from theodolite._runs.engine.process_identity import digest_arithmetic
+from theodolite._runs.engine.signed_checksums import (
+    KEY_FILE,
+    compute_seal,
+    get_key_id,
+    read_seal_key,
+    write_new_key,
+)
+from theodolite._runs.engine.worker_pool import WorkerPool
 from theodolite._storage.packed import _header_text, digest_of
 from theodolite._storage.stores import Store
 from theodolite.errors import EvidenceError, VerificationError
@@ -24,9 +35,11 @@ Edit = Callable[[Path, Path], None]
 
 def test_check_values_of_the_format() -> None:
     parts = ("0" * 64, "1" * 64, "2" * 64)
-    assert seal_of(*parts) == "1e92d309647d66c04a6c4ff9610636d96c4f84eef931b3ef04c9637d3fd09457"
     assert (
-        seal_of(*parts, b"\x07" * 32)
+        compute_seal(*parts) == "1e92d309647d66c04a6c4ff9610636d96c4f84eef931b3ef04c9637d3fd09457"
+    )
+    assert (
+        compute_seal(*parts, b"\x07" * 32)
         == "8d5dc341794701028a0692f2a22c1a2b8f58d3db8f98f09988f395d3d44f182b"
     )
 
@@ -57,7 +70,7 @@ def copied_and_named(a: Path, b: Path) -> None:
 
 
 def other_description(a: Path, b: Path) -> None:
-    edit(a, about=canonical({"test": "another"}))
+    edit(a, about=to_canonical_json({"test": "another"}))
 
 
 def forged(a: Path, b: Path) -> None:
@@ -66,12 +79,12 @@ def forged(a: Path, b: Path) -> None:
     name = metadata_of(a)
     other = metadata_of(b)
     copied(a, b)
-    seal = seal_of(name["key"], other["content"], name["made_on"])
+    seal = compute_seal(name["key"], other["content"], name["made_on"])
     edit(a, **{**name, "content": other["content"], "seal": seal})
 
 
 def done(folder: Path) -> WorkerPool:
-    pool = WorkerPool(Here(), Ledger(Store.at(folder)))
+    pool = WorkerPool(CurrentProcess(), CheckpointStore(Store.at(folder)))
     pool.reduced(work(64), merge)
     return pool
 
@@ -92,32 +105,32 @@ def test_entries_that_were_put_there(tmp_path: Path, change: Edit, match: str) -
     """Checking names each; a run does each again, but for a forgery without any key."""
     pool = done(tmp_path)
     entries = list(pool.used.values())
-    assert len(entries) == 64 == pool.ledger.compare(entries)
+    assert len(entries) == 64 == pool.checkpoints.compare(entries)
     first, second, *_ = sorted(tmp_path.glob("*.safetensors"))
     change(first, second)
     with pytest.raises(VerificationError, match=match) as caught:
-        pool.ledger.compare(entries)
+        pool.checkpoints.compare(entries)
     assert caught.value.exit_code == 5
-    again = WorkerPool(Here(), pool.ledger)
+    again = WorkerPool(CurrentProcess(), pool.checkpoints)
     whole = again.reduced(work(64), merge)
     if change is not forged:
         assert again.computed == 1
         assert digest_of(whole or {}) == digest_of(done(tmp_path / "new").reduced(work(64), merge))
-        assert pool.ledger.compare(entries) == 64
+        assert pool.checkpoints.compare(entries) == 64
 
 
 def test_entries_under_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Others can neither add nor forge; without the key nothing of them is believed."""
     done(tmp_path / "open")
-    new_key(tmp_path / "key")
+    write_new_key(tmp_path / "key")
     monkeypatch.setenv(KEY_FILE, str(tmp_path / "key"))
-    assert (tmp_path / "key").stat().st_mode & 0o777 == 0o600 and len(key_id()) == 16
+    assert (tmp_path / "key").stat().st_mode & 0o777 == 0o600 and len(get_key_id()) == 16
     assert done(tmp_path / "open").computed == 64, "what has no keyed seal is done again"
     assert done(tmp_path / "open").computed == 0
     first, second, *_ = sorted((tmp_path / "open").glob("*.safetensors"))
     forged(first, second)
     assert done(tmp_path / "open").computed == 1
-    new_key(tmp_path / "other")
+    write_new_key(tmp_path / "other")
     monkeypatch.setenv(KEY_FILE, str(tmp_path / "other"))
     assert done(tmp_path / "open").computed == 64
     monkeypatch.delenv(KEY_FILE)
@@ -125,9 +138,9 @@ def test_entries_under_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_keys_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    new_key(tmp_path / "key")
+    write_new_key(tmp_path / "key")
     with pytest.raises(EvidenceError, match="something there"):
-        new_key(tmp_path / "key")
+        write_new_key(tmp_path / "key")
     (tmp_path / "seen").write_bytes(b"x" * 32)
     (tmp_path / "seen").chmod(0o644)
     (tmp_path / "short").write_bytes(b"x" * 31)
@@ -135,17 +148,19 @@ def test_keys_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     for name, match in (("seen", "mode 0644"), ("short", "31 bytes"), ("none", "No such file")):
         monkeypatch.setenv(KEY_FILE, str(tmp_path / name))
         with pytest.raises(EvidenceError, match=match):
-            seal_key()
+            read_seal_key()
     ran = theodolite("keys", "new", tmp_path / "made")
     assert ran.returncode == 0 and KEY_FILE in ran.stdout and (tmp_path / "made").is_file()
 
 
 def test_no_flipped_bit_goes_unnoticed() -> None:
     """Anywhere in the file: lengths, padding, metadata, names, numbers."""
-    name = PieceName.of(canonical({"a": 1}), "d", canonical({"theodolite": "0.1.0+00"}))
-    file, entry = sealed(name, numbers(3), arithmetic())
+    name = CheckpointName.of(
+        to_canonical_json({"a": 1}), "d", to_canonical_json({"theodolite": "0.1.0+00"})
+    )
+    file, entry = pack_checkpoint(name, numbers(3), digest_arithmetic())
     random = np.random.default_rng(0)
-    ledger = Ledger(Store.at("/nowhere"))
+    ledger = CheckpointStore(Store.at("/nowhere"))
     for _ in range(300):
         broken = bytearray(file)
         broken[random.integers(len(file))] ^= 1 << random.integers(8)

@@ -13,8 +13,8 @@ import pytest
 
 from support.runs.command_line import theodolite
 from theodolite._planted.concepts import planted_concepts
-from theodolite._runs.engine.base import Engine
-from theodolite._runs.engine.ledger import Ledger, PieceName
+from theodolite._runs.engine.checkpoints import CheckpointName, CheckpointStore
+from theodolite._runs.engine.worker_choice import Engine
 from theodolite._runs.folder import folder as run_folder
 from theodolite._runs.folder.folder import WRITTEN, lock_folder, new_folder, prepare_folder
 from theodolite._runs.folder.run_file import run_record
@@ -230,10 +230,10 @@ def test_a_claim_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_only_pieces_are_pieces(tmp_path: Path) -> None:
-    ledger = Ledger(Store.at(tmp_path))
+    ledger = CheckpointStore(Store.at(tmp_path))
     keys = {letter * 64 for letter in "abc"}
     for key in keys:
-        ledger.write(PieceName(key, "{}", "0", "{}"), {"x": np.arange(3)}, "")
+        ledger.write(CheckpointName(key, "{}", "0", "{}"), {"x": np.arange(3)}, "")
     others = ("model.safetensors", "notes.txt", "A" * 64 + ".safetensors", "b" * 64,
               "deep/" + "d" * 64 + ".safetensors")  # fmt: skip
     (tmp_path / "deep").mkdir()

@@ -11,10 +11,10 @@ from functools import partial
 from pathlib import Path
 
 from support.runs.work_pieces import merge, numbers, work
-from theodolite._runs.engine.identity import ROOT, NodeMismatchError, identity
-from theodolite._runs.engine.ledger import Ledger
-from theodolite._runs.engine.pool import WorkerPool
-from theodolite._runs.engine.ray import RayTasks, own_settings
+from theodolite._runs.engine.checkpoints import CheckpointStore
+from theodolite._runs.engine.process_identity import ROOT, NodeMismatchError, get_identity
+from theodolite._runs.engine.ray_tasks import RayTasks, get_local_settings
+from theodolite._runs.engine.worker_pool import WorkerPool
 from theodolite._storage.packed import digest_of
 from theodolite._storage.stores import Store
 
@@ -35,7 +35,7 @@ def other_machine(folder: Path) -> dict[str, str]:
 
 
 def main(folder: Path) -> None:
-    os.environ.update(own_settings())  # before ray is loaded, which reads them
+    os.environ.update(get_local_settings())  # before ray is loaded, which reads them
     import ray  # noqa: PLC0415
     from ray.cluster_utils import Cluster  # noqa: PLC0415
 
@@ -43,7 +43,7 @@ def main(folder: Path) -> None:
         initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False}
     )
     pool = RayTasks(address=cluster.address)
-    pool.check_node_identity(identity())
+    pool.check_node_identity(get_identity())
     settings = other_machine(folder / "other")
     joined = []
 
@@ -51,7 +51,7 @@ def main(folder: Path) -> None:
         if done > 4 and not joined:
             joined.append(cluster.add_node(num_cpus=1, env_vars=settings))
 
-    crew = WorkerPool(pool, Ledger(Store.at(folder / "pieces")), progress)
+    crew = WorkerPool(pool, CheckpointStore(Store.at(folder / "pieces")), progress)
     slow = work(40, partial(numbers, seconds=0.3))
     print(f"=late {digest_of(crew.reduced(slow, merge) or {})}")
     assert not crew.failed, crew.failed
@@ -59,7 +59,7 @@ def main(folder: Path) -> None:
     print(f"=counted {crew.watch.snapshot()['strangers']}")
     print(f"=kinds {len({entry.made_on for entry in crew.used.values()})}")
     try:
-        pool.check_node_identity(identity())
+        pool.check_node_identity(get_identity())
     except NodeMismatchError as error:
         print(f"=start {error.exit_code} {error}")
     pool.close()

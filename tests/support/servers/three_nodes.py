@@ -11,15 +11,15 @@ from functools import partial
 from pathlib import Path
 
 from support.runs.work_pieces import merge, numbers, work
-from theodolite._runs.engine.ledger import Ledger
-from theodolite._runs.engine.pool import WorkerPool
-from theodolite._runs.engine.ray import RayTasks, own_settings
+from theodolite._runs.engine.checkpoints import CheckpointStore
+from theodolite._runs.engine.ray_tasks import RayTasks, get_local_settings
+from theodolite._runs.engine.worker_pool import WorkerPool
 from theodolite._storage.packed import digest_of
 from theodolite._storage.stores import Store
 
 
 def main(folder: Path) -> None:
-    os.environ.update(own_settings())  # before ray is loaded, which reads them
+    os.environ.update(get_local_settings())  # before ray is loaded, which reads them
     import ray  # noqa: PLC0415
     from ray.cluster_utils import Cluster  # noqa: PLC0415
 
@@ -41,7 +41,7 @@ def main(folder: Path) -> None:
                 except ProcessLookupError:
                     return
 
-        crew = WorkerPool(pool, Ledger(Store.at(folder / name)), progress)
+        crew = WorkerPool(pool, CheckpointStore(Store.at(folder / name)), progress)
         started = time.perf_counter()
         found = crew.reduced(work(60, partial(numbers, seconds=0.05)), merge)
         assert not crew.failed, crew.failed

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from theodolite._runs.engine.ledger import canonical
+from theodolite._runs.engine.checkpoints import to_canonical_json
 from theodolite._runs.folder.run_file import MadeRecord, ManifestRecord, RunRecord
 from theodolite._runs.folder.seal import MANIFEST, verify
 from theodolite._runs.folder.spec import read_spec
@@ -191,7 +191,7 @@ def computed_digest(folder: Path) -> str:
     computed: dict[str, Any] = {name: file for name, file in files.items() if name not in OCCASION}
     produced = read_record(folder / PRODUCED, MadeRecord)
     computed[PRODUCED] = produced.model_dump(mode="json", exclude=set(OCCASION_KEYS))
-    return hashlib.sha256(canonical(computed).encode()).hexdigest()
+    return hashlib.sha256(to_canonical_json(computed).encode()).hexdigest()
 
 
 def _compared(folder: Path) -> list[ScoreRecord]:

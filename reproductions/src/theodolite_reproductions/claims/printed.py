@@ -3,7 +3,7 @@
 import hashlib
 from importlib.metadata import version
 
-from theodolite._runs.engine.ledger import canonical
+from theodolite._runs.engine.checkpoints import to_canonical_json
 from theodolite_reproductions.claims.answers.printed_tables import printed_answers
 from theodolite_reproductions.claims.results import PRINTED, ResultFile, printed_digest
 
@@ -20,6 +20,6 @@ def printed_result() -> ResultFile:
     content = [part.model_dump(mode="json") for part in (*answers, *moves)]
     return ResultFile(
         protocol=PRINTED, files={f"printed figures of paper {PAPER}": printed_digest(PAPER)},
-        metrics={}, run=hashlib.sha256(canonical(content).encode()).hexdigest(),
+        metrics={}, run=hashlib.sha256(to_canonical_json(content).encode()).hexdigest(),
         code=version("theodolite"), differs=DIFFERS, answers=tuple(answers), moves=tuple(moves),
     ).sealed()  # fmt: skip

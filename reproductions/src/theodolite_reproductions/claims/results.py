@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from theodolite._runs.engine.ledger import canonical
+from theodolite._runs.engine.checkpoints import to_canonical_json
 from theodolite._storage.paths import sha256_of
 from theodolite._storage.records import first_fault
 from theodolite._storage.text import read_json, write_json
@@ -104,7 +104,7 @@ class ResultFile(PaperPart):
     def digest(self) -> str:
         """SHA-256 of all but the seal, as canonical JSON."""
         content = self.model_dump(mode="json", exclude={"seal"})
-        return hashlib.sha256(canonical(content).encode()).hexdigest()
+        return hashlib.sha256(to_canonical_json(content).encode()).hexdigest()
 
     def sealed(self) -> "ResultFile":
         """The same with its seal."""
@@ -163,7 +163,7 @@ def _digest_today(name: str, protocols: Path) -> str | None:
 def printed_digest(paper: str) -> str:
     """Digest of all figures that the ledger has from a paper."""
     figures = {e.id: e.printed for e in ledger().entries if e.paper == paper and e.printed}
-    return hashlib.sha256(canonical(figures).encode()).hexdigest()
+    return hashlib.sha256(to_canonical_json(figures).encode()).hexdigest()
 
 
 def answers_by_entry(results: Iterable[ResultFile]) -> Mapping[str, list[EntryAnswer]]:

@@ -13,7 +13,7 @@ from jaxtyping import Float
 
 from theodolite._runs.compared import group_samples as clustered
 from theodolite._runs.comparison.pairing import Rows, rows_of
-from theodolite._runs.engine.identity import code_version
+from theodolite._runs.engine.process_identity import get_code_version
 from theodolite._runs.folder.headlines import build_requests
 from theodolite._runs.folder.spec import MetricSpec, RunSpec
 from theodolite._runs.inputs import Places, maker
@@ -103,7 +103,7 @@ def _key(spec: RunSpec, sweep: SweepSpec, cells: Sequence[Cell], at: Places) -> 
     files = [path for name in spec.evidence for path in sorted(confined(at.data, name).rglob("*"))]
     digests = [sha256_of(path) for path in files if path.is_file()]
     spec_content = spec.model_dump(mode="json", exclude={"report", "title"})
-    parts = [spec_content, contrasts, list(map(dict, cells)), code_version(), digests]
+    parts = [spec_content, contrasts, list(map(dict, cells)), get_code_version(), digests]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from theodolite._runs.engine.base import Engine
-from theodolite._runs.engine.identity import check_unchanged, code_version
+from theodolite._runs.engine.process_identity import check_unchanged, get_code_version
+from theodolite._runs.engine.worker_choice import Engine
 from theodolite._runs.inputs import Places, check_apart
 from theodolite._storage.records import Record, Strict, write_record
 from theodolite.evidence.pipeline_output import Progress
@@ -75,7 +75,7 @@ def run_sweep(
     record = SweepRecord(
         sweep=sweep,
         metrics={c.metric.name: find_metric(c.metric.name).version for c in sweep.contrasts},
-        code=code_version(),
+        code=get_code_version(),
         cells=[_cell(cell, contrasts, level) for cell, contrasts in measured],
         moves=[
             MoveRecord(

@@ -1,6 +1,6 @@
 """Networks on a Ray cluster by Ray Data: actors that each hold one, fed no faster than they work.
 
-What the pieces give goes into the ledger, by their keys; through Ray Data goes only which piece is
+What the pieces give goes into checkpoints, by their keys; through Ray Data goes only which piece is
 done. So neither its order nor rows that it might lose or repeat can change a result: a piece is
 there or it is not.
 """
@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from theodolite._runs.engine.ledger import PieceName, SealedEntry
-from theodolite._runs.engine.pieces import Done, FailedPiece, Task, perform
+from theodolite._runs.engine.checkpoints import CheckpointName, CheckpointRecord
+from theodolite._runs.engine.tasks import FailedTask, Task, TaskOutcome, run_task
 from theodolite.errors import EvidenceError, UnsafeInputError
 
 
-class Holds:
+class ModelActor:
     """An actor: it makes the network once, then does one piece after the other."""
 
     def __init__(self, task: Task, items: Any) -> None:
@@ -29,7 +29,7 @@ class Holds:
     def _done(self, number: int) -> str:
         item, piece, name = self._items[number]
         try:
-            done = perform(replace(self._task, items=[item], pieces=[piece], names=[name]))
+            done = run_task(replace(self._task, items=[item], pieces=[piece], names=[name]))
         except EvidenceError as error:
             return json.dumps({"refused": [type(error).__name__, *error.args]})
         if done.mismatch is not None:
@@ -40,11 +40,16 @@ class Holds:
         return json.dumps(report | {"entries": entries})
 
 
-def by_ray_data(
-    ray: Any, task: Task, items: Sequence[tuple[Any, PieceName, str]], *, actors: int, gpus: int
-) -> Iterator[tuple[int, Done]]:
+def run_with_ray_data(
+    ray: Any,
+    task: Task,
+    items: Sequence[tuple[Any, CheckpointName, str]],
+    *,
+    actors: int,
+    gpus: int,
+) -> Iterator[tuple[int, TaskOutcome]]:
     """Do pieces (item, piece, name): the number of each, and what came of it without its parts, for
-    these are in the ledger."""
+    these are in the checkpoint store."""
     # slow, and only for this; no file is read by it, and ours refuse types that it would unpickle
     import ray.data as data  # noqa: PLC0415, TID251
 
@@ -54,7 +59,7 @@ def by_ray_data(
     context.execution_options.verbose_progress = False
     numbers = data.range(len(items), override_num_blocks=len(items))
     rows = numbers.map_batches(
-        Holds,
+        ModelActor,
         fn_constructor_args=(task, list(items)),
         batch_size=1,
         compute=data.ActorPoolStrategy(min_size=1, max_size=actors),
@@ -68,15 +73,15 @@ def by_ray_data(
             continue
         seen.add(number)
         if "refused" in report:
-            raise _refusal(report["refused"])
+            raise _find_error(report["refused"])
         if "mismatch" in report:
             raise EvidenceError(
                 "Ray Data", report["mismatch"], "nodes that compute the same",
                 "Run it again without that node: what is done is kept. Or pass --inference tasks.",
             )  # fmt: skip
-        failed = [FailedPiece(**fields) for fields in report["failed"]]
-        entries = [SealedEntry(**fields) for fields in report["entries"]]
-        yield number, Done([], failed, report["computed"], report["seconds"], entries)
+        failed = [FailedTask(**fields) for fields in report["failed"]]
+        entries = [CheckpointRecord(**fields) for fields in report["entries"]]
+        yield number, TaskOutcome([], failed, report["computed"], report["seconds"], entries)
     if len(seen) != len(items):
         raise EvidenceError(
             "Ray Data", f"{len(seen)} of {len(items)} pieces", "each once",
@@ -84,6 +89,6 @@ def by_ray_data(
         )  # fmt: skip
 
 
-def _refusal(parts: list[str]) -> EvidenceError:
+def _find_error(parts: list[str]) -> EvidenceError:
     kind = {"UnsafeInputError": UnsafeInputError}.get(parts[0], EvidenceError)
     return kind(*parts[1:])

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from theodolite._runs.engine.estimate import PassPrice, RunPrice
-from theodolite._runs.engine.pieces import Done, peak_memory
-from theodolite._runs.engine.pool import WorkerPool
+from theodolite._runs.engine.run_cost import PassCost, RunCost
+from theodolite._runs.engine.tasks import TaskOutcome, measure_peak_memory
+from theodolite._runs.engine.worker_pool import WorkerPool
 from theodolite._storage.traffic import Traffic, traffic_so_far
 from theodolite.evidence.workers import Arrays, Entry, Merge, Work
 
@@ -22,7 +22,7 @@ class Rehearsal:
         self._pool = pool
         self._started, self._ended, self._apart = time.perf_counter(), 0.0, 0.0
         self._done: set[str] | None = None
-        self.passes: list[PassPrice] = []
+        self.passes: list[PassCost] = []
         self.start_seconds = 0.0
         """What is over once: processes that start, modules that are loaded, loops that compile."""
         self.peak_bytes = 0
@@ -41,10 +41,10 @@ class Rehearsal:
         """Nothing that comes later is counted."""
         self._ended = time.perf_counter()
 
-    def price(self, notes: Sequence[str]) -> RunPrice:
+    def price(self, notes: Sequence[str]) -> RunCost:
         """Return what the whole run will cost."""
         self.stop()
-        return RunPrice(
+        return RunCost(
             self.passes, self._pool.pool.size, self.driver_seconds, self.peak_bytes, notes,
             self.start_seconds,
         )  # fmt: skip
@@ -54,7 +54,7 @@ class Rehearsal:
         n = self._pool.pool.size
         digests = [f"{i}" for i in range(n)]
         nothing = Work(
-            what="start", do=_nothing, items=[0] * n, digests=digests, about={}, kept=False
+            what="start", do=_return_number, items=[0] * n, digests=digests, about={}, kept=False
         )
         with self._out_of_the_driver():
             started = time.perf_counter()
@@ -75,14 +75,14 @@ class Rehearsal:
     def entries(self, work: Work) -> list[Entry | None]:
         """All of them, and for good: the pieces of later passes read them, each its own."""
         with self._out_of_the_driver():
-            left = len(set(self._pool.keys_of(work)) - self._pool.ledger.done())
+            left = len(set(self._pool.keys_of(work)) - self._pool.checkpoints.done())
             before, started = self._pool.watch.snapshot(), time.perf_counter()
             entries = self._pool.entries(work)
             seconds, after = time.perf_counter() - started, self._pool.watch.snapshot()
             n = max(left, 1)
             read = Traffic(*((after[name] - before[name]) // n for name in ("bytes", "requests")))
             each = (seconds * min(self._pool.pool.size, n) / n,) * bool(left)
-            self.passes.append(PassPrice(work.what, len(entries), left, each, read))
+            self.passes.append(PassCost(work.what, len(entries), left, each, read))
             return entries
 
     def missing(self) -> frozenset[int]:
@@ -90,12 +90,12 @@ class Rehearsal:
 
     def once(self, description: Mapping[str, Any], digest: str, do: Callable[[], Arrays]) -> Arrays:
         with self._out_of_the_driver():
-            known = self._pool.ledger.read(self._pool.name_of(description, digest, do).key)
+            known = self._pool.checkpoints.read(self._pool.name_of(description, digest, do).key)
             left, started, before = int(known is None), time.perf_counter(), traffic_so_far()
             arrays = do() if known is None else known[0]
             seconds = (time.perf_counter() - started,) * left
             read = traffic_so_far().since(before)
-            self.passes.append(PassPrice("at once", 1, left, seconds, read, in_driver=True))
+            self.passes.append(PassCost("at once", 1, left, seconds, read, in_driver=True))
             return arrays
 
     @contextmanager
@@ -110,22 +110,24 @@ class Rehearsal:
         """What two pieces give, by their numbers: the first that is left, and one drawn."""
         keys = self._pool.keys_of(work)
         if self._done is None:
-            self._done = self._pool.ledger.done()
+            self._done = self._pool.checkpoints.done()
         left = [n for n, key in enumerate(keys) if key not in self._done or not work.kept]
-        chosen = _two(left or range(len(keys)), seed=len(self.passes))
+        chosen = _choose_two(left or range(len(keys)), seed=len(self.passes))
         started = time.perf_counter()
-        ended: list[Done] = self._pool.tried(work, chosen)
+        ended: list[TaskOutcome] = self._pool.tried(work, chosen)
         warm = sum(second for done in ended for second in done.piece_seconds)
         # each was computed twice, side by side: what it took beyond that is over now
         twice = 2 * warm / min(self._pool.pool.size, max(len(chosen), 1))
         self.start_seconds += max(time.perf_counter() - started - twice, 0.0) * bool(left)
         parts = dict(zip(chosen, (done.parts[0] for done in ended), strict=True))
         some = [part for part in parts.values() if part is not None]
-        merging = _seconds_of(merge, some) if merge is not None else 0.0
-        self.peak_bytes = max([self.peak_bytes, peak_memory(), *(d.peak_bytes for d in ended)])
+        merging = _time_merge(merge, some) if merge is not None else 0.0
+        self.peak_bytes = max(
+            [self.peak_bytes, measure_peak_memory(), *(d.peak_bytes for d in ended)]
+        )
         n = max(len(ended), 1)
         self.passes.append(
-            PassPrice(
+            PassCost(
                 work.what,
                 len(keys),
                 len(left),
@@ -134,29 +136,29 @@ class Rehearsal:
                     sum(done.traffic.bytes for done in ended) // n,
                     sum(done.traffic.requests for done in ended) // n,
                 ),
-                sum(_size(part) for part in some) // max(len(some), 1) if work.kept else 0,
+                sum(_count_bytes(part) for part in some) // max(len(some), 1) if work.kept else 0,
             )
         )
         return parts
 
 
-def _nothing(item: int) -> Arrays:
+def _return_number(item: int) -> Arrays:
     return {"nothing": np.array(item)}
 
 
-def _two(numbers: Sequence[int], seed: int) -> list[int]:
+def _choose_two(numbers: Sequence[int], seed: int) -> list[int]:
     """The first, and another that is drawn."""
     others = numbers[1:]
     drawn_too = [others[int(np.random.default_rng(seed).integers(len(others)))]] if others else []
     return [*numbers[:1], *drawn_too]
 
 
-def _seconds_of(merge: Merge, parts: Sequence[Arrays]) -> float:
+def _time_merge(merge: Merge, parts: Sequence[Arrays]) -> float:
     started = time.perf_counter()
     if len(parts) > 1:
         merge(*parts)
     return time.perf_counter() - started
 
 
-def _size(arrays: Arrays) -> int:
+def _count_bytes(arrays: Arrays) -> int:
     return sum(np.asarray(array).nbytes for array in arrays.values())

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from theodolite._runs.engine.base import PIECES
-from theodolite._runs.engine.identity import code_version
-from theodolite._runs.engine.watch import FILE as PROGRESS
+from theodolite._runs.engine.process_identity import get_code_version
+from theodolite._runs.engine.run_progress import FILE as PROGRESS
+from theodolite._runs.engine.worker_choice import CHECKPOINT_FOLDER
 from theodolite._runs.folder.format import FINDINGS, PRODUCED, RUN, SHOWN
 from theodolite._runs.folder.run_file import RunRecord, read_produced
 from theodolite._runs.folder.seal import MANIFEST, SEAL
@@ -25,11 +25,11 @@ WRITTEN = frozenset(
     {
         RUN, MANIFEST, SEAL, "scores.json", PRODUCED, "report.html", "per_sample.parquet",
         "compared.json", "conflicts.json", FINDINGS, "model.safetensors", "failed.parquet",
-        "pieces.parquet", "evidence", "compared", "tables", *SHOWN, PIECES, PROGRESS,
+        "pieces.parquet", "evidence", "compared", "tables", *SHOWN, CHECKPOINT_FOLDER, PROGRESS,
     }
 )  # fmt: skip
 """All that a run writes into its folder. Nothing else there is ever removed."""
-KEPT = (RUN, PIECES)
+KEPT = (RUN, CHECKPOINT_FOLDER)
 """What a run that was cut off is gone on with."""
 LEFT_OVER = re.compile(r"\.(?P<name>.+)\.(?:\d+\.partial|again)")
 """Files that were being written when a run was cut off."""
@@ -59,7 +59,7 @@ def _check_version(out: Path) -> None:
         begun = read_record(out / RUN, RunRecord).code.partition("+")[0]
     except ValueError:  # cut off before it was written
         return
-    now = code_version().partition("+")[0]
+    now = get_code_version().partition("+")[0]
     if begun and begun != now:
         raise EvidenceError(
             _folder_text(out), f"a run that theodolite {begun} began and did not finish",
@@ -90,9 +90,9 @@ def new_folder(out: Path) -> None:
 
 def check_no_linked_pieces(out: Path) -> None:
     """Pieces that a run no longer needs are removed, so their folder must be the run's own."""
-    if (out / PIECES).is_symlink():
+    if (out / CHECKPOINT_FOLDER).is_symlink():
         raise EvidenceError(
-            f"{PIECES!r} in {_folder_text(out)}", "a link", "a folder of the run's own",
+            f"{CHECKPOINT_FOLDER!r} in {_folder_text(out)}", "a link", "a folder of the run's own",
             "Remove the link and use --checkpoint-dir to keep pieces elsewhere.",
         )  # fmt: skip
 

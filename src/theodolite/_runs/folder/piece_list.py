@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from theodolite._runs.engine.base import PIECES
-from theodolite._runs.engine.ledger import Ledger, SealedEntry
-from theodolite._runs.engine.seal import KEY_FILE, key_id
+from theodolite._runs.engine.checkpoints import CheckpointRecord, CheckpointStore
+from theodolite._runs.engine.signed_checksums import KEY_FILE, get_key_id
+from theodolite._runs.engine.worker_choice import CHECKPOINT_FOLDER
 from theodolite._runs.folder.run_file import RunRecord, read_produced
 from theodolite._storage.records import read_record
 from theodolite._storage.stores import Store
@@ -16,7 +16,7 @@ FILE = "pieces.parquet"
 COLUMNS = ("key", "content", "size", "made_on")
 
 
-def write_entries(out: Path, entries: Iterable[SealedEntry]) -> None:
+def write_entries(out: Path, entries: Iterable[CheckpointRecord]) -> None:
     """List entries by key; a run without pieces has no list."""
     rows = sorted(entries, key=lambda entry: entry.key)
     if rows:
@@ -24,28 +24,28 @@ def write_entries(out: Path, entries: Iterable[SealedEntry]) -> None:
         write_parquet(out / FILE, columns)
 
 
-def read_entries(folder: Path) -> list[SealedEntry]:
+def read_entries(folder: Path) -> list[CheckpointRecord]:
     """The list of a run; empty if it has none."""
     if not (folder / FILE).is_file():
         return []
     columns = read_parquet(folder / FILE)
     if not set(COLUMNS) <= columns.keys():
         raise UnsafeInputError(f"table {FILE!r}", f"columns {sorted(columns)}", f"{COLUMNS}")
-    return [SealedEntry(*row) for row in zip(*(columns[n] for n in COLUMNS), strict=True)]
+    return [CheckpointRecord(*row) for row in zip(*(columns[n] for n in COLUMNS), strict=True)]
 
 
-def open_ledger(folder: Path) -> Ledger:
+def open_ledger(folder: Path) -> CheckpointStore:
     """The ledger that a run used, as it was sealed then."""
     record = read_record(folder / "run.json", RunRecord)
     place = read_produced(folder).checkpoints
-    store = Store.at(place or folder.resolve() / PIECES)
+    store = Store.at(place or folder.resolve() / CHECKPOINT_FOLDER)
     seal = record.identity.checksum
-    if seal and seal != key_id():
+    if seal and seal != get_key_id():
         raise EvidenceError(
             f"run {folder.name!r}", f"pieces sealed with the key {seal}", "that key",
             f"Set {KEY_FILE} to its file.",
         )  # fmt: skip
-    return Ledger(store, keyed=bool(seal))
+    return CheckpointStore(store, keyed=bool(seal))
 
 
 def check_pieces(folder: Path, *, buckets: bool = False) -> tuple[int, str]:

@@ -10,8 +10,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from theodolite._runs.engine.identity import arithmetic, code_version, packages_in_use
-from theodolite._runs.engine.seal import key_id
+from theodolite._runs.engine.process_identity import (
+    digest_arithmetic,
+    get_code_version,
+    list_packages,
+)
+from theodolite._runs.engine.signed_checksums import get_key_id
 from theodolite._runs.folder.format import PRODUCED
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._stats.native.library import kernels_version
@@ -149,9 +153,9 @@ def run_record(
         python=sys.version.split()[0],
         machine=f"{platform.system()} {platform.machine()}",
         packages=_packages(),
-        code=code_version(),
+        code=get_code_version(),
         identity=IdentityRecord(
-            packages=dict(packages_in_use()), arithmetic=arithmetic(), checksum=key_id()
+            packages=dict(list_packages()), arithmetic=digest_arithmetic(), checksum=get_key_id()
         ),
         cores=count_cores(),
         kernels=kernels_version(),

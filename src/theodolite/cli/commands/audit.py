@@ -20,7 +20,7 @@ from theodolite._runs.auditing.sources import (
     with_annotation_error,
     with_claim,
 )
-from theodolite._runs.engine.base import Engine
+from theodolite._runs.engine.worker_choice import Engine
 from theodolite._runs.folder.folder import check_folder, check_outside, lock_folder
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._runs.inputs import Places

@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from theodolite import __version__
-from theodolite._runs.engine.base import available_memory
+from theodolite._runs.engine.worker_choice import measure_available_memory
 from theodolite._stats.native.library import kernels_version
 from theodolite._stats.threads import count_cores, count_threads
 from theodolite._storage.atomic import default_cache
@@ -96,7 +96,7 @@ def _machine() -> list[tuple[str, str]]:
 
 
 def _memory() -> str:
-    free = available_memory()
+    free = measure_available_memory()
     return "not known" if free is None else f"{free / 1e9:.1f} GB"
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from theodolite._runs.engine.seal import KEY_FILE, new_key
+from theodolite._runs.engine.signed_checksums import KEY_FILE, write_new_key
 from theodolite.cli.options import argument
 
 
@@ -14,5 +14,5 @@ def keys_new(path: Annotated[Path, argument("File to write")]) -> None:
 
     Copy it to every machine yourself: it is never sent.
     """
-    new_key(path)
+    write_new_key(path)
     typer.echo(f"key: {path} (set {KEY_FILE} to it on every machine)")

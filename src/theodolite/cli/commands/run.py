@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from theodolite._runs.engine.base import Engine
+from theodolite._runs.engine.worker_choice import Engine
 from theodolite._runs.folder.folder import lock_folder
 from theodolite._runs.folder.protocols import protocol_file, short_form
 from theodolite._runs.folder.spec import RunSpec, read_spec

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-from theodolite._runs.engine.base import Engine
+from theodolite._runs.engine.worker_choice import Engine
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._runs.inputs import Places
 from theodolite._storage.atomic import default_cache

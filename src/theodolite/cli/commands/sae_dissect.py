@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from theodolite._runs.engine.base import Engine, worker_pool
+from theodolite._runs.engine.worker_choice import Engine, open_worker_pool
 from theodolite._runs.folder.folder import lock_folder
 from theodolite._storage.tables import write_parquet
 from theodolite._storage.text import write_json
@@ -49,7 +49,7 @@ def sae_dissect(
             f"folder {str(out)!r}", "an earlier result in it", "an empty folder", "Or --overwrite."
         )
     with goes_on(), lock_folder(out), show_progress(quiet=quiet) as progress:
-        with worker_pool(engine, out, progress) as crew:
+        with open_worker_pool(engine, out, progress) as crew:
             try:
                 dissected = dissect_sae(
                     evidence, workers=crew, quantile=quantile, length=length, candidates=candidates,

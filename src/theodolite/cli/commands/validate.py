@@ -14,7 +14,7 @@ from theodolite._planted.certification.renewal import certificates_of
 from theodolite._planted.certification.renewal import renew as renew_certificate
 from theodolite._planted.certification.subjects import CatalogueSubject, CertifiedSubject
 from theodolite._planted.conditions import Condition
-from theodolite._runs.engine.base import Engine, worker_pool
+from theodolite._runs.engine.worker_choice import Engine, open_worker_pool
 from theodolite._verdicts.gates.judge import NOT_MET
 from theodolite.cli import options as opt
 from theodolite.cli.interrupts import goes_on
@@ -74,7 +74,7 @@ def metrics_validate(
         with (
             goes_on(),
             show_progress(quiet=quiet) as progress,
-            worker_pool(engine, home, progress) as pool,
+            open_worker_pool(engine, home, progress) as pool,
         ):
             certified = certify(subject, size, draws=draws, seed=seed, workers=pool)
         content = certificate(certified, day)

@@ -10,18 +10,18 @@ MINUTE = 60.0
 
 
 @dataclass(frozen=True)
-class PassPrice:
+class PassCost:
     """One pass over the pieces, or one step that cannot be cut."""
 
     what: str
     pieces: int
     left: int
-    """Pieces that are not in the ledger yet."""
+    """Pieces that are not in the checkpoint store yet."""
     seconds: tuple[float, ...]
     """Of the pieces that were timed, each."""
     traffic: Traffic = Traffic()
     """What one piece reads."""
-    ledger_bytes: int = 0
+    checkpoint_bytes: int = 0
     """What one piece leaves."""
     in_driver: bool = False
     """Whether it is done by one process, whatever the number of workers."""
@@ -39,10 +39,10 @@ class PassPrice:
 
 
 @dataclass(frozen=True)
-class RunPrice:
+class RunCost:
     """A run as it was rehearsed."""
 
-    passes: Sequence[PassPrice]
+    passes: Sequence[PassCost]
     workers: int
     driver_seconds: float
     """What the driver does beside the passes."""
@@ -78,9 +78,9 @@ class RunPrice:
             sum(step.left * step.traffic.requests for step in self.passes),
         )
 
-    def ledger_bytes(self) -> int:
+    def checkpoint_bytes(self) -> int:
         """All pieces that the run will leave."""
-        return sum(step.pieces * step.ledger_bytes for step in self.passes)
+        return sum(step.pieces * step.checkpoint_bytes for step in self.passes)
 
     def line(self) -> str:
         """The price in one line."""
@@ -91,16 +91,16 @@ class RunPrice:
             key=lambda both: both[1].wall(self.workers),
             default=(0, None),
         )
-        inside = [] if slow < 1.2 * fast else [f"{in_time(fast)} to {in_time(slow)}"]
-        inside.append(in_time(self.core_seconds(), "core-"))
+        inside = [] if slow < 1.2 * fast else [f"{format_time(fast)} to {format_time(slow)}"]
+        inside.append(format_time(self.core_seconds(), "core-"))
         if longest is not None and n > 1:
-            inside.append(f"pass {which} of {n}: {in_time(longest.wall(self.workers))}")
+            inside.append(f"pass {which} of {n}: {format_time(longest.wall(self.workers))}")
         read = self.traffic()
         return (
-            f"about {in_time(self.wall())} on {self.workers} worker{'s' * (self.workers > 1)} "
-            f"({'; '.join(inside)}), {in_bytes(read.bytes)} read in {read.requests:,} requests, "
-            f"at most {in_bytes(self.peak_bytes)} a process, "
-            f"{in_bytes(self.ledger_bytes())} of pieces"
+            f"about {format_time(self.wall())} on {self.workers} worker{'s' * (self.workers > 1)} "
+            f"({'; '.join(inside)}), {format_bytes(read.bytes)} read "
+            f"in {read.requests:,} requests, at most {format_bytes(self.peak_bytes)} a process, "
+            f"{format_bytes(self.checkpoint_bytes())} of pieces"
         )
 
     def table(self) -> list[str]:
@@ -108,18 +108,18 @@ class RunPrice:
         width = max((len(step.what) for step in self.passes), default=0)
         return [
             f"  {step.what:{width}}  {step.left:,} of {step.pieces:,} pieces left, "
-            + (f"{_span(step.seconds)} each, " if step.seconds else "")
-            + f"{in_time(step.wall(self.workers))}"
+            + (f"{_format_range(step.seconds)} each, " if step.seconds else "")
+            + f"{format_time(step.wall(self.workers))}"
             for step in self.passes
         ]
 
 
-def _span(seconds: Sequence[float]) -> str:
-    low, high = in_time(min(seconds)), in_time(max(seconds))
+def _format_range(seconds: Sequence[float]) -> str:
+    low, high = format_time(min(seconds)), format_time(max(seconds))
     return low if low == high else f"{low} to {high}"
 
 
-def in_time(seconds: float, of: str = "") -> str:
+def format_time(seconds: float, of: str = "") -> str:
     """A time as people say it.
 
     >>> in_time(0.031), in_time(42), in_time(1500), in_time(82_000, "core-")
@@ -135,7 +135,7 @@ def in_time(seconds: float, of: str = "") -> str:
     return f"{hours:.{1 if hours < 10 else 0}f} {f'{of}hours' if of else 'h'}"
 
 
-def in_bytes(count: int) -> str:
+def format_bytes(count: int) -> str:
     """Bytes as people say them.
 
     >>> in_bytes(700), in_bytes(54_000), in_bytes(1_400_000_000), in_bytes(49 * 10**12)

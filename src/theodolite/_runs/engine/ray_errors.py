@@ -23,26 +23,26 @@ CAUSES = (
 """A part of what Ray says, what it means, and what is needed."""
 
 
-def offering_local(error: EvidenceError) -> EvidenceError:
+def suggest_local(error: EvidenceError) -> EvidenceError:
     """The same, with the way that needs no Ray."""
     do = error.hint if LOCALLY in error.hint else f"{error.hint} {LOCALLY}".strip()
     return type(error)(error.what, error.got, error.expected, do)
 
 
-def not_started(error: BaseException, address: str | None) -> EvidenceError:
+def explain_start_failure(error: BaseException, address: str | None) -> EvidenceError:
     """Why Ray did not start, or did not let us in."""
     if isinstance(error, EvidenceError):
-        return offering_local(error)
+        return suggest_local(error)
     text = f"{type(error).__name__}: {error}"
     causes = [(cause, needed) for sign, cause, needed in CAUSES if sign in text]
     cause, needed = (causes or [(printable(text), "Ray to start")])[0]
     where = "engine ray" if address is None else f"ray address {address}"
-    tail = "" if address else last_lines(LOGS)
+    tail = "" if address else read_last_lines(LOGS)
     do = f"Ray's log ends: {tail}. {LOCALLY}" if tail else LOCALLY
     return EvidenceError(where, cause, needed, do)
 
 
-def last_lines(logs: Path, count: int = 5) -> str:
+def read_last_lines(logs: Path, count: int = 5) -> str:
     """The end of what Ray's own servers wrote."""
     lines: list[str] = []
     for name in ("gcs_server.err", "raylet.err", "gcs_server.out", "raylet.out"):
@@ -54,7 +54,7 @@ def last_lines(logs: Path, count: int = 5) -> str:
     return printable(" | ".join(lines[-count:]), 500)
 
 
-def no_free_cpu(ray: Any, seconds: float) -> EvidenceError:
+def build_no_cpu_error(ray: Any, seconds: float) -> EvidenceError:
     """Somebody else has every core of the cluster."""
     total = int(ray.cluster_resources().get("CPU", 0))
     holders = []

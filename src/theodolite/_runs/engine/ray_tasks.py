@@ -11,18 +11,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from theodolite._runs.engine.identity import (
+from theodolite._runs.engine.checkpoints import CheckpointName
+from theodolite._runs.engine.process_identity import (
     CODE,
     Identity,
     MismatchedNode,
     NodeMismatchError,
-    identity,
+    get_identity,
 )
-from theodolite._runs.engine.ledger import PieceName
-from theodolite._runs.engine.pieces import Done, Task, perform
-from theodolite._runs.engine.ray_data import by_ray_data
-from theodolite._runs.engine.ray_faults import LOCALLY, no_free_cpu, not_started
-from theodolite._runs.engine.watch import HELP, Snapshot, metric_name
+from theodolite._runs.engine.ray_data import run_with_ray_data
+from theodolite._runs.engine.ray_errors import LOCALLY, build_no_cpu_error, explain_start_failure
+from theodolite._runs.engine.run_progress import HELP, Snapshot, get_metric_name
+from theodolite._runs.engine.tasks import Task, TaskOutcome, run_task
 from theodolite._storage.optional import require
 from theodolite.errors import EvidenceError
 
@@ -39,7 +39,7 @@ _ours: dict[str, str] = {}
 """The settings that Ray was loaded with in this process: it reads them once."""
 
 
-def own_settings() -> dict[str, str]:
+def get_local_settings() -> dict[str, str]:
     """Settings of a cluster of our own: on loopback alone, with a token of its own."""
     settings = {
         # Ray replaces 127.0.0.1 by an address that others reach, except where clusters are off
@@ -50,10 +50,10 @@ def own_settings() -> dict[str, str]:
     return settings | {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
 
 
-def _settle() -> None:
+def _apply_local_settings() -> None:
     """Put the settings into the environment, before Ray is loaded."""
     if not _ours:
-        settings = own_settings()
+        settings = get_local_settings()
         if "ray" in sys.modules and any(
             os.environ.get(name) != settings[name] for name in READ_ONCE
         ):
@@ -65,13 +65,13 @@ def _settle() -> None:
     os.environ.update(_ours)
 
 
-def start(address: str | None, workers: int | None, run: str) -> Any:
+def start_ray(address: str | None, workers: int | None, run: str) -> Any:
     """The ray module, connected.
 
     Without an address a cluster of our own is started, without dashboard. Ray would attach to any
     cluster that it finds; here it does not.
     """
-    ray = _ray()
+    ray = _import_ray()
     common: dict[str, Any] = {
         "log_to_driver": False,
         "namespace": run,
@@ -87,7 +87,7 @@ def start(address: str | None, workers: int | None, run: str) -> Any:
             "Call ray.shutdown() first, or pass the cluster's address.",
         )  # fmt: skip
     if address is not None:
-        _check_answers(address)
+        _check_reachable(address)
         ray.init(address=address, **common)
         return ray
     ray.init(
@@ -101,7 +101,7 @@ def start(address: str | None, workers: int | None, run: str) -> Any:
     return ray
 
 
-def _check_answers(address: str) -> None:
+def _check_reachable(address: str) -> None:
     """Whether somebody listens there: Ray itself would try for minutes."""
     host, _, port = address.rpartition("://")[2].partition(":")
     if not port.isdecimal():
@@ -113,7 +113,7 @@ def _check_answers(address: str) -> None:
         raise EvidenceError("ray address", f"{address}, where nobody answers", needed) from error
 
 
-def _ray() -> Any:
+def _import_ray() -> Any:
     ray = require("ray", "engine ray", "ray")
     if tuple(int(part) for part in ray.__version__.split(".")[:2]) < OLDEST:
         needed = f"at least {OLDEST[0]}.{OLDEST[1]}, for safety's sake"
@@ -121,7 +121,7 @@ def _ray() -> Any:
     return ray
 
 
-def _without_token(address: str | None) -> list[str]:
+def _warn_open_cluster(address: str | None) -> list[str]:
     """What must be said of a cluster that lets anybody in."""
     if address is None or os.environ.get("RAY_AUTH_MODE") == "token":
         return []
@@ -131,7 +131,7 @@ def _without_token(address: str | None) -> list[str]:
     ]
 
 
-def _inference(inference: Inference, cores: int, gpus: int) -> tuple[bool, str]:
+def _choose_inference(inference: Inference, cores: int, gpus: int) -> tuple[bool, str]:
     """Whether networks are run by Ray Data, and why."""
     if inference == "data":
         if cores < 2:
@@ -145,12 +145,12 @@ def _inference(inference: Inference, cores: int, gpus: int) -> tuple[bool, str]:
     return False, f"Networks were run by tasks of Ray: {why}."
 
 
-def _who() -> Identity:
-    return identity()
+def _get_node_identity() -> Identity:
+    return get_identity()
 
 
-def _perform(task: Task, tool: Any) -> Done:
-    done = perform(replace(task, tool=tool))
+def _run_task(task: Task, tool: Any) -> TaskOutcome:
+    done = run_task(replace(task, tool=tool))
     if done.mismatch is not None:
         node = sys.modules["ray"].get_runtime_context().get_node_id()
         done.mismatch = replace(done.mismatch, place=node)
@@ -176,12 +176,12 @@ class RayTasks:
         before, signals = dict(os.environ), [signal.getsignal(n) for n in STOPS]
         try:
             if self._own:
-                _settle()
-            self._ray = start(address, workers, run)
+                _apply_local_settings()
+            self._ray = start_ray(address, workers, run)
         except Exception as error:  # whatever it is, it is told in words
             if self._connected and "ray" in sys.modules:
                 sys.modules["ray"].shutdown()
-            raise not_started(error, address) from error
+            raise explain_start_failure(error, address) from error
         finally:
             for name in _ours:  # what the user starts next is the user's
                 os.environ.pop(name, None)
@@ -190,18 +190,18 @@ class RayTasks:
             if threading.current_thread() is threading.main_thread():
                 for number, handler in zip(STOPS, signals, strict=True):  # Ray takes them
                     signal.signal(number, handler)
-        self.notes = _without_token(address)
+        self.notes = _warn_open_cluster(address)
         resources = self._ray.cluster_resources()
         self.size = workers or max(int(resources.get("CPU", 1)), 1)
         self.gpus = int(resources.get("GPU", 0))
-        self.uses_ray_data, self.why = _inference(inference, self.size, self.gpus)
+        self.uses_ray_data, self.why = _choose_inference(inference, self.size, self.gpus)
         self._running: dict[Any, int] = {}
         self._submitted = 0
         self._fixed_size, self._looked = workers is not None, time.monotonic()
         self._nodes = self._alive()
         self._lost_before = 0
         """Tasks with lower numbers may have been lost with a node."""
-        self._remote = self._ray.remote(_perform)
+        self._remote = self._ray.remote(_run_task)
         self._options: dict[str, Any] = {}
         self._tool: tuple[str, Any] = ("", None)
         self.mismatched: dict[str, MismatchedNode] = {}
@@ -217,9 +217,9 @@ class RayTasks:
         }
 
     def check_node_identity(self, own: Identity) -> None:
-        """Have every node say who it is, before any work; strangers end the run."""
+        """Have every node say who it is, before any work; a mismatch ends the run."""
         nodes = self._alive()
-        ask = self._ray.remote(_who)
+        ask = self._ray.remote(_get_node_identity)
         to = sys.modules["ray"].util.scheduling_strategies.NodeAffinitySchedulingStrategy
         # a node that is busy can still say who it is
         probes = {
@@ -246,14 +246,14 @@ class RayTasks:
         except self._ray.exceptions.RayTaskError:  # it has no theodolite, or one without identities
             return Identity({})
         except self._ray.exceptions.RayError as error:
-            raise not_started(error, node) from error
+            raise explain_start_failure(error, node) from error
         return their
 
     def _wait_for_a_cpu(self) -> None:
         end = time.monotonic() + PATIENCE
         while not self._own and self._ray.available_resources().get("CPU", 0) < 1:
             if time.monotonic() > end:
-                raise no_free_cpu(self._ray, PATIENCE)
+                raise build_no_cpu_error(self._ray, PATIENCE)
             time.sleep(0.5)
 
     def submit(self, task: Task) -> int:
@@ -277,19 +277,19 @@ class RayTasks:
         if self.why not in self.notes:
             self.notes.append(self.why)
 
-    def wait(self) -> tuple[int, Done | None]:
+    def wait(self) -> tuple[int, TaskOutcome | None]:
         ended: list[Any] = []
         while not ended:  # a signal is only seen in between
             ended = self._call(lambda: self._ray.wait(list(self._running), timeout=0.5)[0])
         number = self._running.pop(ended[0])
         try:
-            done: Done = self._call(lambda: self._ray.get(ended[0]))
+            done: TaskOutcome = self._call(lambda: self._ray.get(ended[0]))
         except self._ray.exceptions.RayTaskError as error:
             raise error.cause from None
         except self._ray.exceptions.OutOfMemoryError:
-            return number, Done(lost="memory")
+            return number, TaskOutcome(lost="memory")
         except self._ray.exceptions.RayError as error:  # worker, node or result were lost
-            return number, Done(lost="node") if self._with_node(error, number) else None
+            return number, TaskOutcome(lost="node") if self._with_node(error, number) else None
         self._grow()
         return number, done
 
@@ -333,13 +333,13 @@ class RayTasks:
         self._running = {}
 
     def infer(
-        self, task: Task, items: Sequence[tuple[Any, PieceName, str]]
-    ) -> Iterator[tuple[int, Done]]:
+        self, task: Task, items: Sequence[tuple[Any, CheckpointName, str]]
+    ) -> Iterator[tuple[int, TaskOutcome]]:
         """Pieces that need a network, by actors that hold one each."""
         self._say_why()
         # actors that took every core would leave none for feeding them, and wait for ever
         actors = self.gpus or max(self.size - 1, 1)
-        return by_ray_data(self._ray, task, items, actors=actors, gpus=self.gpus)
+        return run_with_ray_data(self._ray, task, items, actors=actors, gpus=self.gpus)
 
     def publish(self, snapshot: Snapshot) -> None:
         """Counts of the run where clusters collect theirs, beside their own."""
@@ -347,7 +347,8 @@ class RayTasks:
             from ray.util.metrics import Gauge  # noqa: PLC0415  only here
 
             self._gauges = {
-                key: Gauge(metric_name(key), description=text) for key, (_, text) in HELP.items()
+                key: Gauge(get_metric_name(key), description=text)
+                for key, (_, text) in HELP.items()
             }
         for key, gauge in self._gauges.items():
             if snapshot[key] is not None:

@@ -7,28 +7,28 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from theodolite._runs.engine.estimate import in_bytes
-from theodolite._runs.engine.identity import (
+from theodolite._runs.engine.checkpoints import CheckpointStore
+from theodolite._runs.engine.local_processes import CurrentProcess, LocalProcesses
+from theodolite._runs.engine.process_identity import (
     ARITHMETIC,
     NodeMismatchError,
     check_unchanged,
-    identity,
+    get_identity,
 )
-from theodolite._runs.engine.ledger import Ledger
-from theodolite._runs.engine.metrics_port import metrics_served
-from theodolite._runs.engine.pieces import Pool
-from theodolite._runs.engine.pool import WorkerPool
-from theodolite._runs.engine.processes import Here, Processes
-from theodolite._runs.engine.ray import Inference, RayTasks
-from theodolite._runs.engine.seal import seal_key
-from theodolite._runs.engine.watch import Publishes, Watch, progress_file
+from theodolite._runs.engine.prometheus_port import serve_metrics
+from theodolite._runs.engine.ray_tasks import Inference, RayTasks
+from theodolite._runs.engine.run_cost import format_bytes
+from theodolite._runs.engine.run_progress import PublishingPool, RunProgress, write_progress
+from theodolite._runs.engine.signed_checksums import read_seal_key
+from theodolite._runs.engine.tasks import TaskPool
+from theodolite._runs.engine.worker_pool import WorkerPool
 from theodolite._stats.threads import count_cores
 from theodolite._storage.stores import Store
 from theodolite.errors import EngineFallback, EvidenceError
 from theodolite.evidence.pipeline_output import Progress, silent
 
 EngineName = Literal["auto", "local", "ray"]
-PIECES = "pieces"
+CHECKPOINT_FOLDER = "pieces"
 PROCESS_BYTES = 200_000_000
 """What a process takes before it has read a piece."""
 
@@ -75,7 +75,7 @@ class Engine:
 
 
 @contextmanager
-def worker_pool(
+def open_worker_pool(
     engine: Engine, out: Path, progress: Progress = silent, piece_bytes: int = 0
 ) -> Iterator[WorkerPool]:
     """Workers for the time of a run; however it ends, its processes end too.
@@ -85,25 +85,25 @@ def worker_pool(
     store = (
         Store.at(engine.checkpoint_dir)
         if engine.checkpoint_dir
-        else Store.at(out.resolve() / PIECES)
+        else Store.at(out.resolve() / CHECKPOINT_FOLDER)
     )
-    seal_key()  # one that cannot be used is said before anything is started
-    fitting, note = fitting_workers(engine, piece_bytes, available_memory())
-    pool, instead = _pool(replace(engine, workers=fitting), out.name)
-    watch = Watch(pool.size)
-    others = [pool.publish] if isinstance(pool, Publishes) else []
-    workers = WorkerPool(pool, Ledger(store), progress, watch=watch)
+    read_seal_key()  # one that cannot be used is said before anything is started
+    fitting, note = limit_workers(engine, piece_bytes, measure_available_memory())
+    pool, instead = _start_pool(replace(engine, workers=fitting), out.name)
+    watch = RunProgress(pool.size)
+    others = [pool.publish] if isinstance(pool, PublishingPool) else []
+    workers = WorkerPool(pool, CheckpointStore(store), progress, watch=watch)
     workers.mixed_cpus, workers.instead = engine.mixed_cpus, instead
     workers.notes += [note] * bool(note)
     try:
-        with metrics_served(engine.metrics_port, watch.snapshot), progress_file(watch, out, others):
+        with serve_metrics(engine.metrics_port, watch.snapshot), write_progress(watch, out, others):
             yield workers
     finally:
         pool.close()
     check_unchanged()
 
 
-def fitting_workers(
+def limit_workers(
     engine: Engine, piece_bytes: int, available: int | None
 ) -> tuple[int | None, str]:
     """How many workers there is memory for, as many as asked for at most; and a note if fewer."""
@@ -115,12 +115,12 @@ def fitting_workers(
     if workers <= most:
         return engine.workers, ""
     return most, (
-        f"{most} of {workers} workers: pieces of {in_bytes(piece_bytes)} leave no memory for more "
-        f"({in_bytes(available)} are free)."
+        f"{most} of {workers} workers: pieces of {format_bytes(piece_bytes)} leave no memory for "
+        f"more ({format_bytes(available)} are free)."
     )
 
 
-def available_memory() -> int | None:
+def measure_available_memory() -> int | None:
     """Bytes that processes can still have on this machine; nothing where it does not say."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
@@ -139,14 +139,14 @@ def available_memory() -> int | None:
     return min(free, most - current)
 
 
-def _pool(engine: Engine, run: str) -> tuple[Pool, str]:
+def _start_pool(engine: Engine, run: str) -> tuple[TaskPool, str]:
     """The pool; and why it is another than the one that was chosen, if it is."""
     name, _ = engine.chosen()
     workers = engine.workers or count_cores()
     instead = ""
     if name == "ray":
         try:
-            return _ray_pool(engine, run), ""
+            return _start_ray_pool(engine, run), ""
         except NodeMismatchError:
             raise
         except EvidenceError as error:
@@ -154,17 +154,17 @@ def _pool(engine: Engine, run: str) -> tuple[Pool, str]:
                 raise
             instead = f"local, {workers} processes, because Ray did not start: {error}"
             warnings.warn(instead, EngineFallback, stacklevel=4)
-    return Here() if workers == 1 else Processes(workers), instead
+    return CurrentProcess() if workers == 1 else LocalProcesses(workers), instead
 
 
-def _ray_pool(engine: Engine, run: str) -> RayTasks:
+def _start_ray_pool(engine: Engine, run: str) -> RayTasks:
     pool = RayTasks(
         address=engine.ray_address,
         workers=engine.workers,
         run=run or "theodolite",
         inference=engine.inference,
     )
-    own = identity()
+    own = get_identity()
     try:
         pool.check_node_identity(own.without(ARITHMETIC) if engine.mixed_cpus else own)
     except BaseException:

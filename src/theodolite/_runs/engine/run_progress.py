@@ -9,7 +9,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from theodolite._runs.engine.pieces import Done
+from theodolite._runs.engine.tasks import TaskOutcome
 from theodolite._storage.text import write_json
 
 FILE = "progress.json"
@@ -19,21 +19,21 @@ Snapshot = dict[str, Any]
 
 
 @runtime_checkable
-class Publishes(Protocol):
+class PublishingPool(Protocol):
     """A pool whose cluster collects counts itself."""
 
     def publish(self, snapshot: Snapshot) -> None:
         """Hand over the counts of now."""
 
 
-class Watch:
+class RunProgress:
     """Counts of a run. No addresses, no samples: nothing that could not be shown to anybody."""
 
     def __init__(self, workers: int = 1) -> None:
         self.workers = workers
         self._lock = threading.Lock()
         self._counts = dict.fromkeys(
-            ("computed", "failed", "retried", "strangers", "bytes", "requests"), 0
+            ("computed", "failed", "retried", "mismatched_nodes", "bytes", "requests"), 0
         )
         self._pass, self._done, self._total, self._number = "", 0, 0, 0
         self._times: deque[tuple[float, int]] = deque()
@@ -53,7 +53,7 @@ class Watch:
             self._later = self._later[1:]
             self._times = deque([(time.monotonic(), 0)])
 
-    def add(self, pieces: int, done: Done) -> None:
+    def add(self, pieces: int, done: TaskOutcome) -> None:
         """Pieces that ended, however they did."""
         with self._lock:
             self._done += pieces
@@ -65,7 +65,7 @@ class Watch:
             self._counts["requests"] += done.traffic.requests
 
     def count(self, what: str, number: int = 1) -> None:
-        """Something else that happened: ``retried``, ``strangers``."""
+        """Something else that happened: ``retried``, ``mismatched_nodes``."""
         with self._lock:
             self._counts[what] += number
 
@@ -116,8 +116,8 @@ class Watch:
 
 
 @contextmanager
-def progress_file(
-    watch: Watch, out: Path, tell: Sequence[Callable[[Snapshot], None]] = ()
+def write_progress(
+    watch: RunProgress, out: Path, tell: Sequence[Callable[[Snapshot], None]] = ()
 ) -> Iterator[None]:
     """For the time of a run, write the file every few seconds, and tell others too."""
     over = threading.Event()
@@ -154,7 +154,10 @@ HELP: Mapping[str, tuple[str, str]] = {
     "computed": ("counter", "pieces that were computed"),
     "failed": ("counter", "pieces that were given up"),
     "retried": ("counter", "pieces that were tried again"),
-    "strangers": ("counter", "workers that were turned away"),
+    "mismatched_nodes": (
+        "counter",
+        "nodes that were refused because they would compute other numbers",
+    ),
     "bytes": ("counter", "bytes that workers read"),
     "requests": ("counter", "requests that workers made"),
     "rate": ("gauge", "pieces a second over the last minute"),
@@ -164,6 +167,6 @@ HELP: Mapping[str, tuple[str, str]] = {
 """What is published of a snapshot: its sort, and what it is."""
 
 
-def metric_name(key: str) -> str:
+def get_metric_name(key: str) -> str:
     """The name under which it is published."""
     return f"theodolite_{key}" + "_total" * (HELP[key][0] == "counter")

@@ -1,4 +1,4 @@
-"""A block of pieces, done in some process: found in the ledger, or computed and kept there."""
+"""A block of pieces, done in some process: found as a checkpoint, or computed and kept there."""
 
 import errno
 import hashlib
@@ -13,8 +13,13 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from theodolite._runs.engine.identity import Identity, MismatchedNode, arithmetic, identity
-from theodolite._runs.engine.ledger import Ledger, PieceName, SealedEntry
+from theodolite._runs.engine.checkpoints import CheckpointName, CheckpointRecord, CheckpointStore
+from theodolite._runs.engine.process_identity import (
+    Identity,
+    MismatchedNode,
+    digest_arithmetic,
+    get_identity,
+)
 from theodolite._stats.threads import limit_to_one_core
 from theodolite._storage.packed import digest_of
 from theodolite._storage.traffic import Traffic, traffic_so_far
@@ -22,13 +27,13 @@ from theodolite.errors import EvidenceError, VerificationError, printable
 from theodolite.evidence.read_ahead import read_ahead
 from theodolite.evidence.workers import Arrays, Merge, Tree
 
-FULL = (errno.ENOSPC, errno.EDQUOT)
-TRIES = 3
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+MAX_TRIES = 3
 """After so many failures a piece is given up."""
 
 
 @dataclass(frozen=True)
-class FailedPiece:
+class FailedTask:
     """A piece that was given up."""
 
     piece: str
@@ -36,7 +41,7 @@ class FailedPiece:
     error: str
     message: str
     traceback_sha256: str
-    tries: int = TRIES
+    tries: int = MAX_TRIES
 
 
 @dataclass(frozen=True)
@@ -45,10 +50,10 @@ class Task:
 
     do: Callable[..., Arrays]
     items: Sequence[Any]
-    pieces: Sequence[PieceName]
+    pieces: Sequence[CheckpointName]
     names: Sequence[str]
     """What people call them."""
-    ledger: Ledger | None
+    checkpoints: CheckpointStore | None
     identity: Identity | None = None
     """Of whoever gave it: a process that differs does not do it."""
     modules: tuple[str, ...] = ()
@@ -56,12 +61,12 @@ class Task:
     merge: Merge | None = None
     """If given, what the pieces gave is merged before it is sent back."""
     stays: bool = False
-    """Whether what the pieces gave stays in the ledger, and nothing of it is sent back."""
+    """Whether what the pieces gave stays in its checkpoint, and nothing of it is sent back."""
     tool: Callable[[], Any] | None = None
     tool_key: str = ""
     network: bool = False
     recheck: frozenset[str] | None = None
-    """If given, all pieces must be in the ledger; these are computed again, and must come out the
+    """If given, all pieces must have checkpoints; these are computed again, and must come out the
     same."""
     given_up: frozenset[str] = frozenset()
     rehearsed: bool = False
@@ -69,17 +74,17 @@ class Task:
 
 
 @dataclass
-class Done:
+class TaskOutcome:
     """What came of it."""
 
     parts: list[Any] = field(default_factory=list)
     """Of each piece, or of all of them merged."""
-    failed: list[FailedPiece] = field(default_factory=list)
+    failed: list[FailedTask] = field(default_factory=list)
     computed: int = 0
-    """Pieces that were not in the ledger."""
+    """Pieces that were not in the checkpoint store."""
     seconds: float = 0.0
-    entries: list[SealedEntry] = field(default_factory=list)
-    """What the ledger has of them now."""
+    entries: list[CheckpointRecord] = field(default_factory=list)
+    """What the checkpoint store has of them now."""
     nearly: int = 0
     """Pieces that came out the same but for last digits, which another arithmetic had made."""
     mismatch: MismatchedNode | None = None
@@ -96,7 +101,7 @@ class Done:
 
 
 @runtime_checkable
-class Pool(Protocol):
+class TaskPool(Protocol):
     """Processes that do tasks, here or elsewhere."""
 
     size: int
@@ -108,7 +113,7 @@ class Pool(Protocol):
     def submit(self, task: Task) -> Any:
         """Begin a task; what comes back stands for it."""
 
-    def wait(self) -> tuple[Any, Done | None]:
+    def wait(self) -> tuple[Any, TaskOutcome | None]:
         """The next task that ended; nothing came of it if its process died.
 
         Faults that we understand (evidence refused, a full disk) are raised.
@@ -129,17 +134,17 @@ _makers: dict[str, Callable[[], Any]] = {}
 """What makes the tool of the work at hand: it comes with the first task, which may not need it."""
 
 
-def perform(task: Task, *, alone: bool = False) -> Done:
+def run_task(task: Task, *, alone: bool = False) -> TaskOutcome:
     """Do a task, in whatever process this is: on one core, unless it is the only process."""
-    started, done, before = time.perf_counter(), Done(), traffic_so_far()
+    started, done, before = time.perf_counter(), TaskOutcome(), traffic_so_far()
     if task.identity is not None:
-        own = identity(task.modules, network=task.network)
+        own = get_identity(task.modules, network=task.network)
         if differences := task.identity.differences(own):
-            return Done(mismatch=MismatchedNode(socket.gethostname(), differences))
-    _take_tool(task)
+            return TaskOutcome(mismatch=MismatchedNode(socket.gethostname(), differences))
+    _register_tool(task)
     parts: list[Arrays | None] = []
     with nullcontext() if alone else limit_to_one_core():
-        there = [_kept_before(task, piece) for piece in task.pieces]
+        there = [_read_checkpoint(task, piece) for piece in task.pieces]
         done.entries += [known[1] for known in there if known is not None]
         left = [item for item, known in zip(task.items, there, strict=True) if known is None]
         for item, piece, name, known in zip(
@@ -147,13 +152,15 @@ def perform(task: Task, *, alone: bool = False) -> Done:
         ):
             arrays = None if known is None else known[0]
             if task.recheck is not None:
-                _check(task, item, known, piece.key, name, done)
+                _recompute_piece(task, item, known, piece.key, name, done)
             elif known is None:
                 if task.rehearsed:
-                    _computed(replace(task, ledger=None), item, piece, name, Done())
+                    _compute_piece(
+                        replace(task, checkpoints=None), item, piece, name, TaskOutcome()
+                    )
                     before = traffic_so_far()
-                read_ahead(left)  # what is in the ledger is not needed
-                arrays = _computed(task, item, piece, name, done)
+                read_ahead(left)  # what is in the checkpoint store is not needed
+                arrays = _compute_piece(task, item, piece, name, done)
                 del left[0]
             parts.append({} if task.stays and arrays is not None else arrays)
         if task.merge is None:
@@ -165,11 +172,11 @@ def perform(task: Task, *, alone: bool = False) -> Done:
             done.parts = [tree.whole()]
     done.seconds = time.perf_counter() - started
     done.traffic = traffic_so_far().since(before)
-    done.peak_bytes = peak_memory()
+    done.peak_bytes = measure_peak_memory()
     return done
 
 
-def peak_memory() -> int:
+def measure_peak_memory() -> int:
     """The most memory that this process ever had, in bytes; 0 where the system does not say."""
     try:
         import resource  # noqa: PLC0415  not on Windows
@@ -179,64 +186,72 @@ def peak_memory() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
-def _computed(task: Task, item: Any, piece: PieceName, name: str, done: Done) -> Arrays | None:
-    for attempt in range(TRIES):
+def _compute_piece(
+    task: Task, item: Any, piece: CheckpointName, name: str, done: TaskOutcome
+) -> Arrays | None:
+    for attempt in range(MAX_TRIES):
         started = time.perf_counter()
         try:
-            arrays = task.do(item, *_tool(task))
+            arrays = task.do(item, *_get_tool(task))
         except EvidenceError:
             raise  # it would be the same with every piece, or must not be passed over
         except Exception as error:
-            if isinstance(error, OSError) and error.errno in FULL:
+            if isinstance(error, OSError) and error.errno in DISK_FULL:
                 raise
-            if attempt == TRIES - 1:
-                done.failed.append(failure(name, piece.key, error))
+            if attempt == MAX_TRIES - 1:
+                done.failed.append(describe_failure(name, piece.key, error))
             else:
                 done.retried += 1
             continue
         done.computed += 1
-        if task.ledger is not None:
-            done.entries.append(task.ledger.write(piece, arrays, arithmetic(task.network)))
+        if task.checkpoints is not None:
+            done.entries.append(
+                task.checkpoints.write(piece, arrays, digest_arithmetic(task.network))
+            )
         done.piece_seconds.append(time.perf_counter() - started)
         return arrays
     return None
 
 
-def _kept_before(task: Task, piece: PieceName) -> tuple[Arrays, SealedEntry] | None:
-    """What the ledger has of a piece; without the arrays where nobody looks at them."""
-    known = None if task.ledger is None else task.ledger.read(piece.key)
+def _read_checkpoint(task: Task, piece: CheckpointName) -> tuple[Arrays, CheckpointRecord] | None:
+    """What the checkpoint store has of a piece; without the arrays where nobody looks at them."""
+    known = None if task.checkpoints is None else task.checkpoints.read(piece.key)
     return known if known is None or not task.stays or task.recheck is not None else ({}, known[1])
 
 
-def _check(
+def _recompute_piece(
     task: Task,
     item: Any,
-    known: tuple[Arrays, SealedEntry] | None,
+    known: tuple[Arrays, CheckpointRecord] | None,
     key: str,
     name: str,
-    done: Done,
+    done: TaskOutcome,
 ) -> None:
     if known is None:
         if key not in task.given_up:
-            raise VerificationError(name, "no such piece in the ledger", "all that the run did")
+            raise VerificationError(name, "no such checkpoint", "all that the run did")
     elif key in (task.recheck or ()):
-        done.nearly += check_again(known, task.do(item, *_tool(task)), name, network=task.network)
+        done.nearly += check_recomputed(
+            known, task.do(item, *_get_tool(task)), name, network=task.network
+        )
 
 
-def check_again(
-    known: tuple[Arrays, SealedEntry], again: Arrays, name: str, *, network: bool = False
+def check_recomputed(
+    known: tuple[Arrays, CheckpointRecord], again: Arrays, name: str, *, network: bool = False
 ) -> bool:
     """Refuse what is not the same when computed again: bit for bit where the arithmetic is that of
     the entry, else but for last digits; whether these differ."""
     arrays, entry = known
     if digest_of(again) == entry.content:
         return False
-    if entry.made_on in ("", arithmetic(network)) or not same_but_last_digits(arrays, again):
-        raise VerificationError(name, "other numbers when computed again", "those in the ledger")
+    if entry.made_on in ("", digest_arithmetic(network)) or not is_nearly_equal(arrays, again):
+        raise VerificationError(
+            name, "other numbers when computed again", "those of the checkpoint"
+        )
     return True
 
 
-def same_but_last_digits(arrays: Arrays, again: Arrays) -> bool:
+def is_nearly_equal(arrays: Arrays, again: Arrays) -> bool:
     """Whether two sets of arrays are the same to 1e-9 of their numbers."""
     if {n: (a.dtype, a.shape) for n, a in arrays.items()} != {
         n: (a.dtype, a.shape) for n, a in again.items()
@@ -250,14 +265,14 @@ def same_but_last_digits(arrays: Arrays, again: Arrays) -> bool:
     )
 
 
-def _take_tool(task: Task) -> None:
+def _register_tool(task: Task) -> None:
     """Remember what makes the tool, if it was sent along."""
     if task.tool is not None:
         _makers.clear()
         _makers[task.tool_key] = task.tool
 
 
-def _tool(task: Task) -> tuple[Any, ...]:
+def _get_tool(task: Task) -> tuple[Any, ...]:
     """What is slow to make is made once in a process."""
     if not task.tool_key:
         return ()
@@ -267,13 +282,8 @@ def _tool(task: Task) -> tuple[Any, ...]:
     return (_tools[task.tool_key],)
 
 
-def failure(name: str, key: str, error: BaseException) -> FailedPiece:
-    """A failure in one line; where it happened is told apart by a digest."""
-    where = hashlib.sha256("".join(traceback.format_exception(error)).encode()).hexdigest()
-    return FailedPiece(
-        name,
-        key,
-        type(error).__name__,
-        printable(error),
-        hashlib.sha256(where.encode()).hexdigest(),
-    )
+def describe_failure(name: str, key: str, error: BaseException) -> FailedTask:
+    """Return the error in one line, with a digest of its traceback to tell causes apart."""
+    text = "".join(traceback.format_exception(error))
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return FailedTask(name, key, type(error).__name__, printable(error), digest)

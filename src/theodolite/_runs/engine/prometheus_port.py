@@ -5,24 +5,24 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from theodolite._runs.engine.watch import HELP, Snapshot, metric_name
+from theodolite._runs.engine.run_progress import HELP, Snapshot, get_metric_name
 from theodolite.errors import EvidenceError
 
 HOST = "127.0.0.1"
 
 
-def prometheus_text(snapshot: Snapshot) -> str:
+def format_prometheus(snapshot: Snapshot) -> str:
     """The text form of a snapshot."""
     lines = []
     for key, (sort, text) in HELP.items():
-        name, value = metric_name(key), snapshot[key]
+        name, value = get_metric_name(key), snapshot[key]
         lines += [f"# HELP {name} {text}", f"# TYPE {name} {sort}"]
         lines.append(f"{name} {'NaN' if value is None else value}")
     return "\n".join(lines) + "\n"
 
 
 @contextmanager
-def metrics_served(port: int | None, snapshot: Callable[[], Snapshot]) -> Iterator[int | None]:
+def serve_metrics(port: int | None, snapshot: Callable[[], Snapshot]) -> Iterator[int | None]:
     """Answer ``/metrics`` for the time of a run, if a port was asked for; 0 is any that is free."""
     if port is None:
         yield None
@@ -35,7 +35,7 @@ def metrics_served(port: int | None, snapshot: Callable[[], Snapshot]) -> Iterat
             if self.path != "/metrics":
                 self.send_error(404)
                 return
-            content = prometheus_text(snapshot()).encode()
+            content = format_prometheus(snapshot()).encode()
             self.send_response(200)
             self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
             self.send_header("Content-Length", str(len(content)))

@@ -1,4 +1,4 @@
-"""Seals of ledger entries: a digest that binds a piece's name to its content, keyed if wished.
+"""Seals of checkpoints: a digest that binds a piece's name to its content, keyed if wished.
 
 Without a key a seal shows damage and mix-ups. With one it also shows what somebody else wrote into
 a bucket that others can write to. The key is read from a file on every machine and never sent.
@@ -19,7 +19,7 @@ KEY_FILE = "THEODOLITE_SEAL_KEY_FILE"
 SHORTEST, LONGEST = 32, 4096
 
 
-def seal_of(key: str, content: str, made_on: str, secret: bytes | None = None) -> str:
+def compute_seal(key: str, content: str, made_on: str, secret: bytes | None = None) -> str:
     """The seal of an entry. Each part comes after its length, so that none can lend to the next.
 
     >>> seal_of("0" * 64, "1" * 64, "2" * 64)[:16]
@@ -32,21 +32,21 @@ def seal_of(key: str, content: str, made_on: str, secret: bytes | None = None) -
     return hmac.digest(secret, text, "sha256").hex()
 
 
-def seal_key() -> bytes | None:
+def read_seal_key() -> bytes | None:
     """The user's key, if the environment names a file with one."""
     path = os.environ.get(KEY_FILE)
-    return _read(path) if path else None
+    return _read_key_file(path) if path else None
 
 
-def key_id() -> str:
+def get_key_id() -> str:
     """What may be known of the key: enough to tell two apart."""
-    secret = seal_key()
+    secret = read_seal_key()
     if secret is None:
         return ""
     return hashlib.sha256(b"theodolite seal id" + secret).hexdigest()[:16]
 
 
-def new_key(path: Path) -> None:
+def write_new_key(path: Path) -> None:
     """Write a new key, for nobody else to read; an earlier one is never replaced."""
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -58,7 +58,7 @@ def new_key(path: Path) -> None:
 
 
 @lru_cache(maxsize=4)
-def _read(path: str) -> bytes:
+def _read_key_file(path: str) -> bytes:
     what = f"seal key {path!r}"
     try:
         handle = os.open(path, os.O_RDONLY)

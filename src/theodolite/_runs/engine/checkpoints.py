@@ -14,26 +14,26 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from theodolite._runs.engine.seal import FORMAT, seal_key, seal_of
+from theodolite._runs.engine.signed_checksums import FORMAT, compute_seal, read_seal_key
 from theodolite._storage.packed import Arrays, digest_of, packed_with, unpacked_with
 from theodolite._storage.stores import Store
 from theodolite.errors import EvidenceError, UnsafeInputError, VerificationError
 
-MOST_BYTES = 1 << 31
-HALF_WRITTEN = re.compile(r"\.[0-9a-f]{64}\.safetensors\.\d+\.partial")
-PIECE = re.compile(r"([0-9a-f]{64})\.safetensors")
+MAX_BYTES = 1 << 31
+PARTIAL_FILE = re.compile(r"\.[0-9a-f]{64}\.safetensors\.\d+\.partial")
+CHECKPOINT_FILE = re.compile(r"([0-9a-f]{64})\.safetensors")
 """How files of pieces are named; others in the same place are not touched."""
 FIELDS = {"format", "key", "about", "data", "code", "content", "made_on", "made_by", "seal"}
 
 
-def canonical(value: Any) -> str:
+def to_canonical_json(value: Any) -> str:
     """The one text of something plain."""
     return json.dumps(value, sort_keys=True, default=_to_builtin)
 
 
-def key_of(description: Mapping[str, Any], digest: str, code: Any) -> str:
+def compute_key(description: Mapping[str, Any], digest: str, code: Any) -> str:
     """The name of a piece: a digest of the work, of the data and of the code."""
-    return PieceName.of(canonical(description), digest, canonical(code)).key
+    return CheckpointName.of(to_canonical_json(description), digest, to_canonical_json(code)).key
 
 
 def _to_builtin(value: Any) -> Any:
@@ -44,7 +44,7 @@ def _to_builtin(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class PieceName:
+class CheckpointName:
     """A key, and what it was made from, each as canonical JSON."""
 
     key: str
@@ -53,30 +53,30 @@ class PieceName:
     code: str
 
     @classmethod
-    def of(cls, description: str, digest: str, code: str) -> "PieceName":
+    def of(cls, description: str, digest: str, code: str) -> "CheckpointName":
         """The name of the piece for the data of this digest."""
-        return cls.of_texts(description, canonical(digest), code)
+        return cls.of_texts(description, to_canonical_json(digest), code)
 
     @classmethod
-    def of_texts(cls, description: str, data: str, code: str) -> "PieceName":
+    def of_texts(cls, description: str, data: str, code: str) -> "CheckpointName":
         """The name that canonical texts give."""
         text = f"[{description}, {data}, {code}]"
         return cls(hashlib.sha256(text.encode()).hexdigest(), description, data, code)
 
     def made_by(self) -> str:
         """The version that the code says."""
-        return _version(self.code)
+        return _get_version(self.code)
 
 
 @lru_cache(maxsize=16)  # thousands of entries are of the same code
-def _version(code_text: str) -> str:
+def _get_version(code_text: str) -> str:
     code = json.loads(code_text)
     version = code.get("theodolite", "") if isinstance(code, dict) else code
     return f"theodolite {str(version).partition('+')[0]}"
 
 
 @dataclass(frozen=True)
-class SealedEntry:
+class CheckpointRecord:
     """What is known of an entry without its arrays."""
 
     key: str
@@ -87,7 +87,9 @@ class SealedEntry:
     """A digest of the arithmetic that computed it."""
 
 
-def sealed(name: PieceName, arrays: Arrays, made_on: str) -> tuple[bytes, SealedEntry]:
+def pack_checkpoint(
+    name: CheckpointName, arrays: Arrays, made_on: str
+) -> tuple[bytes, CheckpointRecord]:
     """The file of an entry."""
     content = digest_of(arrays)
     metadata = {
@@ -99,13 +101,15 @@ def sealed(name: PieceName, arrays: Arrays, made_on: str) -> tuple[bytes, Sealed
         "content": content,
         "made_on": made_on,
         "made_by": name.made_by(),
-        "seal": seal_of(name.key, content, made_on, seal_key()),
+        "seal": compute_seal(name.key, content, made_on, read_seal_key()),
     }
     file = packed_with(arrays, metadata)
-    return file, SealedEntry(name.key, content, len(file), made_on)
+    return file, CheckpointRecord(name.key, content, len(file), made_on)
 
 
-def opened(file: bytes, key: str, secret: bytes | None) -> tuple[dict[str, Any], SealedEntry]:
+def unpack_checkpoint(
+    file: bytes, key: str, secret: bytes | None
+) -> tuple[dict[str, Any], CheckpointRecord]:
     """The arrays of the entry with this key, or in which way it is another or was changed."""
     what = f"piece {key[:16]}…"
     try:
@@ -116,21 +120,21 @@ def opened(file: bytes, key: str, secret: bytes | None) -> tuple[dict[str, Any],
         raise VerificationError(what, "no seal, or another format", FORMAT)
     if metadata["key"] != key:
         raise VerificationError(f"{what} holds the piece {metadata['key'][:16]}…, not {key[:16]}…")
-    name = PieceName.of_texts(metadata["about"], metadata["data"], metadata["code"])
+    name = CheckpointName.of_texts(metadata["about"], metadata["data"], metadata["code"])
     if name.key != key:
         raise VerificationError(what, "another description", "the one that its key was made from")
     if digest_of(arrays) != metadata["content"]:
         raise VerificationError(what, "other content than its digest says", "what was written")
-    seal = seal_of(key, metadata["content"], metadata["made_on"], secret)
+    seal = compute_seal(key, metadata["content"], metadata["made_on"], secret)
     if not hmac.compare_digest(seal, metadata["seal"]) or metadata["format"] != FORMAT:
         raise VerificationError(what, "another seal", "that of its key and content")
     if name.made_by() != metadata["made_by"]:
         raise VerificationError(what, "another version", "the one that its key was made from")
-    return arrays, SealedEntry(key, metadata["content"], len(file), metadata["made_on"])
+    return arrays, CheckpointRecord(key, metadata["content"], len(file), metadata["made_on"])
 
 
 @dataclass(frozen=True)
-class Ledger:
+class CheckpointStore:
     """Finished pieces in a store."""
 
     store: Store
@@ -139,34 +143,34 @@ class Ledger:
 
     def done(self) -> set[str]:
         """The keys of all finished pieces."""
-        matches = (PIECE.fullmatch(name) for name in self.store.names())
+        matches = (CHECKPOINT_FILE.fullmatch(name) for name in self.store.names())
         return {match[1] for match in matches if match is not None}
 
-    def read(self, key: str) -> tuple[dict[str, Any], SealedEntry] | None:
+    def read(self, key: str) -> tuple[dict[str, Any], CheckpointRecord] | None:
         """What a piece gave; nothing if it is not there, or damaged: then it is done again."""
         try:
             return self.check(key)
         except (UnsafeInputError, VerificationError):
             return None
 
-    def check(self, key: str) -> tuple[dict[str, Any], SealedEntry] | None:
+    def check(self, key: str) -> tuple[dict[str, Any], CheckpointRecord] | None:
         """What a piece gave; nothing if it is not there. Damage is said."""
         name = f"{key}.safetensors"
         try:
-            file = self.store.read(name, MOST_BYTES)
+            file = self.store.read(name, MAX_BYTES)
         except UnsafeInputError:
             if self.store.size(name) is None:  # asked last: entries are nearly always there
                 return None
             raise
-        return opened(file, key, seal_key() if self.keyed else None)
+        return unpack_checkpoint(file, key, read_seal_key() if self.keyed else None)
 
-    def write(self, name: PieceName, arrays: Arrays, made_on: str) -> SealedEntry:
+    def write(self, name: CheckpointName, arrays: Arrays, made_on: str) -> CheckpointRecord:
         """Keep what a piece gave."""
-        file, entry = sealed(name, arrays, made_on)
+        file, entry = pack_checkpoint(name, arrays, made_on)
         self.store.write(f"{name.key}.safetensors", file)
         return entry
 
-    def compare(self, entries: Iterable[SealedEntry]) -> int:
+    def compare(self, entries: Iterable[CheckpointRecord]) -> int:
         """Check that these are here as they were listed; how many they are."""
         count = 0
         for entry in entries:
@@ -183,22 +187,22 @@ class Ledger:
     def keep_only(self, keys: set[str]) -> None:
         """Remove pieces that this run did not use: those of earlier settings or code."""
         for path in [] if self.store.local is None else self.store.local.glob(".*.partial"):
-            if HALF_WRITTEN.fullmatch(path.name):  # whoever wrote it was killed
+            if PARTIAL_FILE.fullmatch(path.name):  # whoever wrote it was killed
                 path.unlink(missing_ok=True)
         for key in sorted(self.done() - keys):
             self.store.remove(f"{key}.safetensors")
 
 
 @dataclass(frozen=True)
-class LedgerEntry:
+class StoredCheckpoint:
     """A finished piece, for other pieces to read."""
 
-    ledger: Ledger
+    checkpoints: CheckpointStore
     digest: str
     """Its key."""
 
     def read(self) -> Arrays:
-        known = self.ledger.read(self.digest)
+        known = self.checkpoints.read(self.digest)
         if known is None:
             raise EvidenceError(
                 f"piece {self.digest}", "no such piece, or a damaged one", "what was written",

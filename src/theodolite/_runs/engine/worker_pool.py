@@ -1,70 +1,58 @@
-"""Work cut into pieces, done by a pool of processes, and kept in a ledger."""
+"""Do work piece by piece in a pool of processes, and keep each piece as a checkpoint."""
 
-import math
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from theodolite._runs.engine.identity import (
+from theodolite._runs.engine.block_queue import BlockQueue, PieceBlock
+from theodolite._runs.engine.checkpoints import (
+    CheckpointName,
+    CheckpointRecord,
+    CheckpointStore,
+    StoredCheckpoint,
+    compute_key,
+    to_canonical_json,
+)
+from theodolite._runs.engine.process_identity import (
     ARITHMETIC,
     Identity,
     MismatchedNode,
-    arithmetic,
-    check_files,
-    code_version,
-    foreign_modules,
-    identity,
-    modules_code,
-    packages_in_use,
+    check_importable,
+    digest_arithmetic,
+    digest_modules,
+    get_code_version,
+    get_identity,
+    list_packages,
+    list_plugin_modules,
 )
-from theodolite._runs.engine.ledger import (
-    Ledger,
-    LedgerEntry,
-    PieceName,
-    SealedEntry,
-    canonical,
-    key_of,
+from theodolite._runs.engine.run_progress import RunProgress
+from theodolite._runs.engine.tasks import (
+    MAX_TRIES,
+    FailedTask,
+    Task,
+    TaskOutcome,
+    TaskPool,
+    check_recomputed,
 )
-from theodolite._runs.engine.pieces import TRIES, Done, FailedPiece, Pool, Task, check_again
-from theodolite._runs.engine.watch import Watch
 from theodolite.errors import VerificationError
 from theodolite.evidence.pipeline_output import Progress, silent
 from theodolite.evidence.workers import Arrays, Entry, Merge, Tree, Work
 
-LONG_ENOUGH = 1.0
-"""Seconds that a task should take at least: sending it costs about a thousandth of that."""
-MOST_PIECES = 64
-MOST_LOSSES = 20
+MAX_LOSSES = 20
 """So often a piece may be lost with its machine before that counts as a failure of the piece."""
 
 
-@dataclass(frozen=True)
-class _Block:
-    """Pieces in a row; a power of two of them, so that merging them is a part of the one tree."""
-
-    first: int
-    count: int
-    crashes: int = 0
-    """How often a process died over it."""
-    losses: int = 0
-    """How often it was lost with its machine."""
-
-    def rows(self) -> range:
-        return range(self.first, self.first + self.count)
-
-
 @runtime_checkable
-class Infers(Protocol):
+class InferencePool(Protocol):
     """A pool that can run networks in a way of its own."""
 
     uses_ray_data: bool
 
     def infer(
-        self, task: Task, items: Sequence[tuple[Any, PieceName, str]]
-    ) -> Iterator[tuple[int, Done]]:
+        self, task: Task, items: Sequence[tuple[Any, CheckpointName, str]]
+    ) -> Iterator[tuple[int, TaskOutcome]]:
         """Do pieces (item, piece, name), in any order; their numbers, and what came of them."""
 
 
@@ -75,17 +63,17 @@ class WorkerPool:
 
     def __init__(
         self,
-        pool: Pool,
-        ledger: Ledger,
+        pool: TaskPool,
+        checkpoints: CheckpointStore,
         progress: Progress = silent,
         *,
         code: Any = None,
-        check: "LedgerCheck | None" = None,
-        watch: Watch | None = None,
+        check: "CheckpointCheck | None" = None,
+        watch: RunProgress | None = None,
     ) -> None:
         """With ``code`` pieces are named as by other code, which made those that are checked."""
-        self.pool, self.ledger, self.progress = pool, ledger, progress
-        self.watch = watch or Watch(pool.size)
+        self.pool, self.checkpoints, self.progress = pool, checkpoints, progress
+        self.watch = watch or RunProgress(pool.size)
         self.notes: list[str] = []
         """What a reader must know of how it was done."""
         self.code, self.check = code, check
@@ -96,19 +84,19 @@ class WorkerPool:
         self._missing: frozenset[int] = frozenset()
         self._mismatched: set[str] = set()
         self._busy = False
-        self.failed: list[FailedPiece] = []
+        self.failed: list[FailedTask] = []
         self.computed = 0
         self.keys: set[str] = set()
         """All pieces of this run."""
-        self.used: dict[str, SealedEntry] = {}
-        """What the ledger has of them, by key."""
+        self.used: dict[str, CheckpointRecord] = {}
+        """What the checkpoint store has of them, by key."""
         self.instead = ""
         """Why the pool is another than the one that was chosen."""
         self.nearly = 0
         """Pieces that came out the same but for last digits when they were checked."""
 
     def each(self, work: Work) -> Iterator[Arrays | None]:
-        if work.network and isinstance(self.pool, Infers) and self.pool.uses_ray_data:
+        if work.network and isinstance(self.pool, InferencePool) and self.pool.uses_ray_data:
             done_there = self._infer(work, self.pool)
             if not work.kept:
                 yield from ({} if n in done_there else None for n in range(len(work.items)))
@@ -116,13 +104,13 @@ class WorkerPool:
         for _, done in self._done(work, None):  # what was kept is read, what is left is done
             yield from done.parts
 
-    def _infer(self, work: Work, pool: "Infers") -> set[int]:
+    def _infer(self, work: Work, pool: "InferencePool") -> set[int]:
         """By actors that hold the network; the numbers of the pieces that they did."""
         names = self._names(work)
-        there = self.ledger.done() if work.kept else set()
+        there = self.checkpoints.done() if work.kept else set()
         todo = [n for n, name in enumerate(names) if name.key not in there]
         items = [(work.items[n], names[n], work.name(n)) for n in todo]
-        task = self._task(work, None, names, _Block(0, 0))
+        task = self._task(work, None, names, PieceBlock(0, 0))
         pieces: set[int] = set()
         self.watch.begin(work.what, len(todo))
         for number, done in pool.infer(task, items) if items else ():
@@ -147,55 +135,57 @@ class WorkerPool:
     def once(self, description: Mapping[str, Any], digest: str, do: Callable[[], Arrays]) -> Arrays:
         name = self.name_of(description, digest, do)
         self.keys.add(name.key)
-        known = self.ledger.read(name.key)
+        known = self.checkpoints.read(name.key)
         if known is None and self.check is not None:
-            raise VerificationError("piece", "no such piece in the ledger", "all that the run did")
+            raise VerificationError("piece", "no such checkpoint", "all that the run did")
         if known is None:
             arrays = do()
             self.computed += 1
-            known = (dict(arrays), self.ledger.write(name, arrays, arithmetic()))
+            known = (dict(arrays), self.checkpoints.write(name, arrays, digest_arithmetic()))
         elif self.check is not None and self.check.share == 1:
-            self.nearly += check_again(known, do(), str(description))
+            self.nearly += check_recomputed(known, do(), str(description))
         self.used[name.key] = known[1]
         return known[0]
 
     def name_of(
         self, description: Mapping[str, Any], digest: str, do: Callable[[], Arrays]
-    ) -> PieceName:
+    ) -> CheckpointName:
         """The name of work that cannot be cut."""
-        return PieceName.of(canonical(description), digest, self._code(foreign_modules(do)))
+        return CheckpointName.of(
+            to_canonical_json(description), digest, self._code(list_plugin_modules(do))
+        )
 
     def _code(self, modules: Sequence[str], *, network: bool = False) -> str:
         """What of the code goes into the names of pieces."""
         code = self.code
         if code is None:
-            packages = dict(packages_in_use(network=network))
-            code = {"theodolite": code_version(), "packages": packages}
+            packages = dict(list_packages(network=network))
+            code = {"theodolite": get_code_version(), "packages": packages}
         if isinstance(code, dict) and modules:
-            code = code | {"modules": dict(modules_code(modules))}
-        return canonical(code)
+            code = code | {"modules": dict(digest_modules(modules))}
+        return to_canonical_json(code)
 
     def keys_of(self, work: Work) -> list[str]:
         """The keys of its pieces."""
         return [name.key for name in self._names(work)]
 
-    def _names(self, work: Work) -> list[PieceName]:
-        description = canonical(work.about)
-        code = self._code(foreign_modules(work.do, work.tool), network=work.network)
-        names = [PieceName.of(description, digest, code) for digest in work.digests]
+    def _names(self, work: Work) -> list[CheckpointName]:
+        description = to_canonical_json(work.about)
+        code = self._code(list_plugin_modules(work.do, work.tool), network=work.network)
+        names = [CheckpointName.of(description, digest, code) for digest in work.digests]
         if work.kept:
             self.keys.update(name.key for name in names)
         return names
 
     def _identity(self, modules: Sequence[str], *, network: bool) -> Identity:
-        own = identity(modules, network=network)
+        own = get_identity(modules, network=network)
         return own.without(ARITHMETIC) if self.mixed_cpus else own
 
     def entries(self, work: Work) -> list[Entry | None]:
         done = self._done(work, None, stays=True)
         parts = [part for _, outcome in done for part in outcome.parts]
         return [
-            None if part is None else LedgerEntry(self.ledger, key)
+            None if part is None else StoredCheckpoint(self.checkpoints, key)
             for part, key in zip(parts, self.keys_of(work), strict=True)
         ]
 
@@ -208,7 +198,7 @@ class WorkerPool:
 
     def _done(
         self, work: Work, merge: Merge | None, *, stays: bool = False
-    ) -> Iterator[tuple[_Block, Done]]:
+    ) -> Iterator[tuple[PieceBlock, TaskOutcome]]:
         """Blocks in order, with what came of them."""
         if self._busy:
             message = "one work at a time: the results of the last were not all taken"
@@ -222,15 +212,15 @@ class WorkerPool:
 
     def _in_order(
         self, work: Work, merge: Merge | None, *, stays: bool
-    ) -> Iterator[tuple[_Block, Done]]:
+    ) -> Iterator[tuple[PieceBlock, TaskOutcome]]:
         names = self._names(work)
         missing: set[int] = set()
         self._missing = frozenset()
         keys = [name.key for name in names]
         recheck = None if self.check is None else self.check.sample(keys)
-        queue = _Queue(len(work.items), self.pool.size)
-        running: dict[Any, _Block] = {}
-        ended: dict[int, tuple[_Block, Done]] = {}
+        queue = BlockQueue(len(work.items), self.pool.size)
+        running: dict[Any, PieceBlock] = {}
+        ended: dict[int, tuple[PieceBlock, TaskOutcome]] = {}
         due = finished = 0
         self.progress(work.what, 0, len(keys))
         self.watch.begin(work.what, len(keys))
@@ -250,7 +240,7 @@ class WorkerPool:
             if outcome is None or outcome.lost or outcome.mismatch:
                 if self._again(queue, block, outcome):
                     continue
-                outcome = Done([None], [_died(work.name(block.first), keys[block.first])])
+                outcome = _describe_crash(work.name(block.first), keys[block.first])
             self._count(outcome)
             queue.learn(block, outcome)
             finished += block.count
@@ -264,18 +254,18 @@ class WorkerPool:
                 yield ended[due]
                 due += ended.pop(due)[0].count
 
-    def _again(self, queue: "_Queue", block: _Block, outcome: Done | None) -> bool:
+    def _again(self, queue: BlockQueue, block: PieceBlock, outcome: TaskOutcome | None) -> bool:
         """Put a block back that nothing came of; not if it was its own fault too often."""
         if outcome is not None and outcome.mismatch is not None:
             self._turn_away(outcome.mismatch)
             queue.put_back(block)  # nothing was tried
             return True
         lost = "" if outcome is None else outcome.lost
-        if lost == "node" and block.losses < MOST_LOSSES:
+        if lost == "node" and block.losses < MAX_LOSSES:
             self.watch.count("retried", block.count)
             queue.put_back(replace(block, losses=block.losses + 1))
             return True
-        if block.count == 1 and block.crashes + 1 >= TRIES:
+        if block.count == 1 and block.crashes + 1 >= MAX_TRIES:
             return False
         self.watch.count("retried", block.count)
         queue.again(block, halves=lost == "memory")
@@ -284,20 +274,20 @@ class WorkerPool:
     def _turn_away(self, mismatch: MismatchedNode) -> None:
         """Give that node nothing more; however many tasks it sends back, it counts once."""
         who = mismatch.place or mismatch.node
-        self.watch.count("strangers", int(who not in self._mismatched))
+        self.watch.count("mismatched_nodes", int(who not in self._mismatched))
         self._mismatched.add(who)
         self.pool.avoid(mismatch)
 
-    def _count(self, done: Done) -> None:
+    def _count(self, done: TaskOutcome) -> None:
         self.failed += done.failed
         self.computed += done.computed
         self.nearly += done.nearly
         self.used.update((entry.key, entry) for entry in done.entries)
 
-    def tried(self, work: Work, numbers: Sequence[int]) -> list[Done]:
+    def tried(self, work: Work, numbers: Sequence[int]) -> list[TaskOutcome]:
         """A few pieces at once, each computed twice and timed the second time."""
         names = self._names(work)
-        tasks = [self._task(work, None, names, _Block(n, 1)) for n in numbers]
+        tasks = [self._task(work, None, names, PieceBlock(n, 1)) for n in numbers]
         handles = [self.pool.submit(replace(task, rehearsed=True)) for task in tasks]
         try:
             ended = dict(self.pool.wait() for _ in handles)
@@ -307,34 +297,36 @@ class WorkerPool:
             if done is not None and done.mismatch is not None:
                 self._turn_away(done.mismatch)
         outcomes = [ended[handle] for handle in handles]
-        return [done if done is not None and done.parts else Done([None]) for done in outcomes]
+        return [
+            done if done is not None and done.parts else TaskOutcome([None]) for done in outcomes
+        ]
 
     def _task(
-        self, work: Work, merge: Merge | None, names: Sequence[PieceName], block: _Block
+        self, work: Work, merge: Merge | None, names: Sequence[CheckpointName], block: PieceBlock
     ) -> Task:
         rows = block.rows()
-        modules = foreign_modules(work.do, work.tool, merge)
+        modules = list_plugin_modules(work.do, work.tool, merge)
         if self.pool.elsewhere:
-            check_files(modules)
+            check_importable(modules)
         return Task(
             do=work.do,
             items=[work.items[n] for n in rows],
             pieces=[names[n] for n in rows],
             names=[work.name(n) for n in rows],
-            ledger=self.ledger if work.kept else None,
+            checkpoints=self.checkpoints if work.kept else None,
             identity=self._identity(modules, network=work.network),
             modules=modules,
             merge=merge,
             tool=work.tool,
-            tool_key="" if work.tool is None else key_of(work.about, "tool", ""),
+            tool_key="" if work.tool is None else compute_key(work.about, "tool", ""),
             network=work.network,
             given_up=self.given_up,
         )
 
 
 @dataclass(frozen=True)
-class LedgerCheck:
-    """Pieces in the ledger are computed again, a share of them, and must come out the same."""
+class CheckpointCheck:
+    """A share of the checkpoints is computed again, and must come out the same."""
 
     share: float
 
@@ -344,52 +336,6 @@ class LedgerCheck:
         return frozenset(np.random.default_rng().choice(keys, n, replace=False).tolist())
 
 
-class _Queue:
-    """Which pieces to do next, and how many at a time."""
-
-    def __init__(self, n: int, workers: int) -> None:
-        self._n, self._at, self._size = n, 0, 1
-        self._most = _power(min(MOST_PIECES, max(n // (4 * workers), 1)))
-        self._again: deque[_Block] = deque()
-
-    def next(self) -> _Block | None:
-        if self._again:
-            return self._again.popleft()
-        if self._at == self._n:
-            return None
-        aligned = self._at & -self._at or self._most
-        block = _Block(self._at, _power(min(self._size, aligned, self._n - self._at)))
-        self._at += block.count
-        return block
-
-    def again(self, block: _Block, *, halves: bool = False) -> None:
-        """A process died: piece by piece, so that the one to blame is found; or in halves, which
-        need less memory."""
-        count = block.count // 2 if halves and block.count > 1 else 1
-        self._again.extend(
-            _Block(row, count, block.crashes + 1, block.losses) for row in block.rows()[::count]
-        )
-
-    def put_back(self, block: _Block) -> None:
-        """It was not begun, or lost by no fault of its own."""
-        self._again.append(block)
-
-    @property
-    def begins_again(self) -> bool:
-        """Whether pieces wait whose process died."""
-        return bool(self._again)
-
-    def learn(self, block: _Block, done: Done) -> None:
-        """Longer tasks where pieces are quick."""
-        if done.computed == block.count and done.seconds > 0:
-            count = math.ceil(LONG_ENOUGH * block.count / done.seconds)
-            self._size = min(_power(count, up=True), self._most)
-
-
-def _power(n: int, *, up: bool = False) -> int:
-    """The nearest power of two below, or above."""
-    return 1 << ((n - 1).bit_length() if up else n.bit_length() - 1)
-
-
-def _died(name: str, key: str) -> FailedPiece:
-    return FailedPiece(name, key, "ProcessDied", "its process died, as by a lack of memory", "")
+def _describe_crash(name: str, key: str) -> TaskOutcome:
+    message = "its process died, as by a lack of memory"
+    return TaskOutcome([None], [FailedTask(name, key, "ProcessDied", message, "")])

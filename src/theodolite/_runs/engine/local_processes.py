@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from typing import Any, NoReturn
 
-from theodolite._runs.engine.identity import MismatchedNode, check_unchanged
-from theodolite._runs.engine.pieces import Done, Task, perform
+from theodolite._runs.engine.process_identity import MismatchedNode, check_unchanged
+from theodolite._runs.engine.tasks import Task, TaskOutcome, run_task
 from theodolite.errors import EvidenceError, VerificationError
 
 READY = "ready"
 
 
-class Here:
+class CurrentProcess:
     """This very process, one task after the other."""
 
     size = 1
@@ -29,13 +29,13 @@ class Here:
         self._tasks.append(task)
         return self._number + len(self._tasks) - 1
 
-    def wait(self) -> tuple[int, Done | None]:
+    def wait(self) -> tuple[int, TaskOutcome | None]:
         task = self._tasks.pop(0)
         self._number += 1
-        return self._number - 1, perform(task, alone=True)
+        return self._number - 1, run_task(task, alone=True)
 
     def avoid(self, mismatch: MismatchedNode) -> None:
-        _changed(mismatch)
+        _refuse_mismatch(mismatch)
 
     def drop(self) -> None:
         self._number += len(self._tasks)
@@ -46,7 +46,7 @@ class Here:
 
 
 @dataclass
-class _Lane:
+class _Worker:
     """A process and the line to it. It ends when the line is cut, also if we were killed."""
 
     process: Any
@@ -59,7 +59,7 @@ class _Lane:
     """The tool that it has."""
 
 
-class Processes:
+class LocalProcesses:
     """Several processes, each with a line of its own: if one dies, it is known over which task."""
 
     name = "local"
@@ -69,7 +69,7 @@ class Processes:
         self.size = size
         self._waiting: list[tuple[int, Task]] = []
         self._submitted = 0
-        self._lanes: list[_Lane] = []
+        self._lanes: list[_Worker] = []
 
     def submit(self, task: Task) -> int:
         self._waiting.append((self._submitted, task))
@@ -82,7 +82,7 @@ class Processes:
         while self._waiting:
             lane = next((lane for lane in self._lanes if lane.number is None), None)
             if lane is None and len(self._lanes) < self.size:
-                lane = _new_lane()
+                lane = _start_worker()
                 self._lanes.append(lane)
             if lane is None:
                 return
@@ -96,7 +96,7 @@ class Processes:
             lane.number, lane.tool = number, task.tool_key or lane.tool
             del self._waiting[0]
 
-    def wait(self) -> tuple[int, Done | None]:
+    def wait(self) -> tuple[int, TaskOutcome | None]:
         while True:
             busy = {lane.line: lane for lane in self._lanes if lane.number is not None}
             if not busy:
@@ -119,7 +119,7 @@ class Processes:
             self._start()
             return number, outcome
 
-    def _lost(self, lane: _Lane) -> None:
+    def _lost(self, lane: _Worker) -> None:
         self._lanes.remove(lane)
         lane.process.join()
         lane.line.close()
@@ -130,7 +130,7 @@ class Processes:
             )  # fmt: skip
 
     def avoid(self, mismatch: MismatchedNode) -> None:
-        _changed(mismatch)
+        _refuse_mismatch(mismatch)
 
     def drop(self) -> None:
         self._waiting = []
@@ -148,7 +148,7 @@ class Processes:
         self._lanes, self._waiting = [], []
 
 
-def _changed(mismatch: MismatchedNode) -> NoReturn:
+def _refuse_mismatch(mismatch: MismatchedNode) -> NoReturn:
     """On one machine a process differs only if something was edited since the start."""
     check_unchanged()
     raise VerificationError(
@@ -156,16 +156,16 @@ def _changed(mismatch: MismatchedNode) -> NoReturn:
     )
 
 
-def _new_lane() -> _Lane:
+def _start_worker() -> _Worker:
     context = multiprocessing.get_context("spawn")  # a fork would copy locks of other threads
     ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(theirs,), daemon=True)
+    process = context.Process(target=_run_worker, args=(theirs,), daemon=True)
     process.start()
     theirs.close()
-    return _Lane(process, ours)
+    return _Worker(process, ours)
 
 
-def _serve(line: Connection) -> None:
+def _run_worker(line: Connection) -> None:
     """Do tasks until the line is cut."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever started us
     os.environ["NUMBA_NUM_THREADS"] = "1"  # there is a process for each core
@@ -176,7 +176,7 @@ def _serve(line: Connection) -> None:
         except (EOFError, OSError):
             return
         try:
-            outcome: Any = perform(task)
+            outcome: Any = run_task(task)
         except BaseException as error:  # noqa: BLE001  it is raised again on the other side
             outcome = error
         try:

@@ -1,7 +1,8 @@
 """Whether another process would compute the same: its code, its packages, its arithmetic.
 
-Ledger keys hold code and packages. Arithmetic is written into each entry instead, so that a laptop
-and a cluster may share a ledger; within a run it must be the same too, unless other is allowed.
+Keys of checkpoints hold code and packages. Arithmetic is written into each checkpoint instead, so
+that a laptop and a cluster may share them; within a run it must be the same too, unless other is
+allowed.
 """
 
 import hashlib
@@ -16,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from theodolite._runs.engine.seal import key_id
+from theodolite._runs.engine.signed_checksums import get_key_id
 from theodolite._stats.native.library import kernels_version
 from theodolite._stats.threads import limit_to_one_core
 from theodolite.errors import EvidenceError, VerificationError
@@ -26,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 """The package whose code is digested."""
 PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "scikit-learn", "safetensors", "pyarrow")
 KERNELS = "kernels"
-OF_NETWORKS = ("torch", "torchvision", "timm", "transformers")
+NETWORK_PACKAGES = ("torch", "torchvision", "timm", "transformers")
 MAIN = ("__main__", "__mp_main__")
 ABSENT = "none"
 CODE, ARITHMETIC = "code: ", "arithmetic"
@@ -84,30 +85,30 @@ class Identity:
         return Identity({name: value for name, value in self.parts.items() if name != part})
 
 
-def identity(modules: Iterable[str] = (), *, network: bool = False) -> Identity:
+def get_identity(modules: Iterable[str] = (), *, network: bool = False) -> Identity:
     """Return the identity of this process, for work that uses these modules."""
-    return Identity({**_base(network), **_prefix(CODE, modules_code(modules))})
+    return Identity({**_describe_process(network), **_add_prefix(CODE, digest_modules(modules))})
 
 
 @lru_cache(maxsize=2)
-def _base(network: bool) -> Mapping[str, str]:  # noqa: FBT001  a key of the cache
+def _describe_process(network: bool) -> Mapping[str, str]:  # noqa: FBT001  a key of the cache
     plugins = ((str(package), package.code) for package in get_plugin_packages().values())
     try:
-        seal = key_id()
+        seal = get_key_id()
     except EvidenceError as error:  # of a worker: whoever starts the run was told already
         seal = str(error)
-    code = ((OURS, code_version().partition("+")[2]), *plugins)
+    code = ((OURS, get_code_version().partition("+")[2]), *plugins)
     return {
-        **_prefix(CODE, code), **_prefix("packages: ", packages_in_use(network=network)),
-        ARITHMETIC: arithmetic(network), "checksum key": seal or ABSENT,
+        **_add_prefix(CODE, code), **_add_prefix("packages: ", list_packages(network=network)),
+        ARITHMETIC: digest_arithmetic(network), "checksum key": seal or ABSENT,
     }  # fmt: skip
 
 
-def _prefix(prefix: str, pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+def _add_prefix(prefix: str, pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     return {f"{prefix}{name}": value for name, value in pairs}
 
 
-def file_digests() -> dict[str, str]:
+def digest_files() -> dict[str, str]:
     """A digest of every file of our code, as it is now."""
     return {
         path.relative_to(ROOT).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
@@ -116,21 +117,21 @@ def file_digests() -> dict[str, str]:
 
 
 @lru_cache(maxsize=1)
-def _files_at_start() -> Mapping[str, str]:
-    return file_digests()
+def _digest_files_at_start() -> Mapping[str, str]:
+    return digest_files()
 
 
 @lru_cache(maxsize=1)
-def code_version() -> str:
+def get_code_version() -> str:
     """The version, and a digest of the code itself: other code may give other numbers. Code of
     other packages is named by the pieces that it decides (``Metric.packages``)."""
-    lines = "".join(f"{name} {digest}\n" for name, digest in _files_at_start().items())
+    lines = "".join(f"{name} {digest}\n" for name, digest in _digest_files_at_start().items())
     return f"{version(OURS)}+{hashlib.sha256(lines.encode()).hexdigest()}"
 
 
 def check_unchanged() -> None:
     """Refuse to finish a run while which our code was edited: who did what is not known then."""
-    start, now = _files_at_start(), file_digests()
+    start, now = _digest_files_at_start(), digest_files()
     changed = sorted(n for n in start.keys() | now.keys() if start.get(n) != now.get(n))
     if changed:
         more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
@@ -140,15 +141,15 @@ def check_unchanged() -> None:
         )  # fmt: skip
 
 
-def packages_in_use(*, network: bool = False) -> Pairs:
+def list_packages(*, network: bool = False) -> Pairs:
     """Python and the packages that compute, with their versions, and what runs hot loops."""
-    names = PACKAGES + (OF_NETWORKS if network else ())
+    names = PACKAGES + (NETWORK_PACKAGES if network else ())
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
-    versions = ((name, _version(name)) for name in names)
+    versions = ((name, _get_package_version(name)) for name in names)
     return (("python", python), *versions, (KERNELS, kernels_version()))
 
 
-def _version(name: str) -> str:
+def _get_package_version(name: str) -> str:
     try:
         return version(name)
     except PackageNotFoundError:
@@ -156,7 +157,7 @@ def _version(name: str) -> str:
 
 
 @lru_cache(maxsize=2)
-def arithmetic(network: bool = False) -> str:  # noqa: FBT001, FBT002  a key of the cache
+def digest_arithmetic(network: bool = False) -> str:  # noqa: FBT001, FBT002  a key of the cache
     """A digest of bits that differ between kinds of CPU: of exp, log, tanh, and of products that
     are large and irregular enough to show the order in which a library adds."""
     digest = hashlib.sha256()
@@ -168,28 +169,28 @@ def arithmetic(network: bool = False) -> str:  # noqa: FBT001, FBT002  a key of 
             for values in (np.exp(x), np.log(np.abs(x)), np.tanh(x), m @ m.T):
                 digest.update(values.tobytes())
         if network:
-            digest.update(_convolution(matrix.astype(np.float32)))
+            digest.update(_compute_convolution(matrix.astype(np.float32)))
     return digest.hexdigest()
 
 
-def _convolution(matrix: np.ndarray) -> bytes:
+def _compute_convolution(matrix: np.ndarray) -> bytes:
     import torch  # noqa: PLC0415  only where the work is a network
 
     image, kernel = torch.tensor(matrix)[None, None], torch.tensor(matrix[:7, :7])[None, None]
     return bytes(torch.nn.functional.conv2d(image, kernel).numpy().tobytes())
 
 
-def modules_code(modules: Iterable[str]) -> Pairs:
+def digest_modules(modules: Iterable[str]) -> Pairs:
     """Digests of modules outside our package; of a plug-in, of all of it."""
-    return tuple(sorted({_module_code(name) for name in modules}))
+    return tuple(sorted({_digest_module(name) for name in modules}))
 
 
-def foreign_modules(*functions: Any) -> tuple[str, ...]:
+def list_plugin_modules(*functions: Any) -> tuple[str, ...]:
     """The modules outside our package that functions come from."""
-    return tuple(sorted({name for function in functions for name in _modules(function)}))
+    return tuple(sorted({name for function in functions for name in _find_modules(function)}))
 
 
-def check_files(modules: Iterable[str]) -> None:
+def check_importable(modules: Iterable[str]) -> None:
     """Refuse functions that were typed in: another process could not show that it has the same."""
     if MAIN[0] in modules and not getattr(sys.modules[MAIN[0]], "__file__", None):
         raise EvidenceError(
@@ -198,23 +199,23 @@ def check_files(modules: Iterable[str]) -> None:
         )  # fmt: skip
 
 
-def _modules(thing: Any) -> Iterator[str]:
+def _find_modules(thing: Any) -> Iterator[str]:
     """Names of foreign modules, also of what a ``partial`` passes on."""
     if isinstance(thing, partial):
         for part in (thing.func, *thing.args, *thing.keywords.values()):
             if callable(part):
-                yield from _modules(part)
+                yield from _find_modules(part)
         return
     named = thing if inspect.isroutine(thing) or inspect.isclass(thing) else type(thing)
     if inspect.ismethod(thing):
-        yield from _modules(type(thing.__self__))
+        yield from _find_modules(type(thing.__self__))
     module = MAIN[0] if named.__module__ in MAIN else str(named.__module__)
     if module.partition(".")[0] not in {OURS, "numpy", *sys.stdlib_module_names}:
         yield module
 
 
 @lru_cache(maxsize=256)
-def _module_code(name: str) -> tuple[str, str]:
+def _digest_module(name: str) -> tuple[str, str]:
     """A module and its digest: that of the plug-in it belongs to, else of its own file."""
     if package := get_plugin_packages().get(name.partition(".")[0]):
         return str(package), package.code
