@@ -173,6 +173,22 @@ class Detail:
 
 
 @dataclass(frozen=True)
+class Share:
+    """How much of the way from a baseline to the best possible a score has gone."""
+
+    value: float
+    """At most 1."""
+    low: float
+    high: float
+    null: str
+    """The baseline, by name."""
+    room: float
+    """The best possible minus the baseline."""
+    error: float
+    df: float
+
+
+@dataclass(frozen=True)
 class PairShare:
     """Two concepts, and the weight of models that use the product of their values."""
 
@@ -224,6 +240,8 @@ class Score:
     """Pairs of concepts whose values tell something together, the heaviest first."""
     n_required: int | None = None
     """Samples or clusters that the good answer needs, for a score that knows."""
+    share: Share | None = None
+    """Of a score that is read as a share of the way to the best possible."""
     sweep: tuple["Score", ...] = field(default=(), repr=False, compare=False)
     """Of ``theodolite.score``: the scores with the other values of options that take several."""
 

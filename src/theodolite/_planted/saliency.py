@@ -5,10 +5,15 @@ import numpy as np
 from theodolite._planted.conditions import Condition
 from theodolite._planted.draws import Draw, start_draw
 from theodolite._planted.generators import Arrays, generator
-from theodolite.evidence.axes import Chances, Noises, Removals
+from theodolite.evidence.axes import Chances, Fills, Noises, Removals
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
 
 SIDE, BLOCK = 12, 4
+PATCHES, SUBSETS, MEASURED = 4, 32, 12
+"""Sides of the grid of patches, subsets of each image, and images whose best fit is measured."""
+ADDITIVE = 0.9
+"""Fit of the best sums over patches."""
+OVERLAP = BLOCK**2 / SIDE**2
 BACKGROUND = 0.1
 PERCENTS = np.arange(2.0, 50.0, 4.0)
 OBJECT = 0.1
@@ -36,8 +41,12 @@ def planted_saliency(
         start_draw("", Condition(clusters=n_samples, dial=dial), row_seed=(seed, number))
         for number, dial in enumerate((alignment, blindness))
     )
-    parts = (moved_maps.make(draw), blind_maps.make(blind), marked_objects.make(draw))
-    return SaliencyEvidence(**(_removed(draw, rate=4.0) | parts[0] | parts[1] | parts[2]))
+    parts = (moved_maps, fitted_maps, marked_objects)
+    arrays = _removed(draw, rate=4.0) | blind_maps.make(blind)
+    for part in parts:
+        arrays |= part.make(draw)
+    falls = _fall_with(arrays["maps"], arrays["removed"], draw, alignment)
+    return SaliencyEvidence(**(arrays | falls))
 
 
 @generator(
@@ -59,6 +68,52 @@ def _blocks(corners: np.ndarray) -> np.ndarray:
     """Pixels of blocks that go on at the opposite edge, so that no place is special."""
     inside = (np.arange(SIDE) - corners[..., None]) % SIDE < BLOCK
     return np.asarray(inside[:, 0, :, None] & inside[:, 1, None, :])
+
+
+@generator(
+    "colored objects", SaliencyEvidence, serves=("relevance_top",),
+    says="a map marks its object with the probability of the dial, else a place of the same size "
+    "anywhere; the rest is noise that fades with the dial; objects are as colorful as the rest",
+    exact=lambda draw: draw.dial + (1 - draw.dial) * OVERLAP, chunks=5, varies=("values",),
+)  # fmt: skip
+def colored_objects(draw: Draw) -> Arrays:
+    return marked_objects.make(draw) | {"saturation": draw.uniform(SIDE, SIDE)}
+
+
+@generator(
+    "fitted maps", SaliencyEvidence, serves=("map_fit",),
+    says="the fall without patches goes with the map as far as the dial says, of what sums over "
+    "patches can explain; maps, edges and saturation are noise",
+    chunks=5, no_ends=("map_fit",),
+)  # fmt: skip
+def fitted_maps(draw: Draw) -> Arrays:
+    maps = draw.normal(SIDE, SIDE)
+    order = draw.uniform(SUBSETS, PATCHES**2).argsort(axis=2)
+    removed = (order < PATCHES**2 // 2).reshape(-1, SUBSETS, PATCHES, PATCHES)
+    arrays = {
+        "maps": maps, "removed": removed,
+        "edges": draw.uniform(SIDE, SIDE), "saturation": draw.uniform(SIDE, SIDE),
+    }  # fmt: skip
+    return arrays | _fall_with(maps, removed, draw, draw.dial)
+
+
+def _fall_with(maps: np.ndarray, removed: np.ndarray, draw: Draw, dial: float) -> Arrays:
+    """Falls of the output of which a map explains a part; the best sums explain ``ADDITIVE``."""
+    n, side = len(maps), SIDE // PATCHES
+    patches = maps.reshape(n, PATCHES, side, PATCHES, side).sum(axis=(2, 4)).reshape(n, -1, 1)
+    flat = removed.reshape(n, SUBSETS, -1)
+    named = (flat @ patches)[:, :, 0]
+    hidden = (flat @ draw.normal(PATCHES**2)[:, :, None])[:, :, 0]
+    known = draw.normal(SUBSETS)
+    parts = [
+        (part - part.mean(axis=1, keepdims=True)) / part.std(axis=1, keepdims=True)
+        for part in (named, hidden, known)
+    ]
+    fit = ADDITIVE * dial
+    drop = fit * parts[0] + np.sqrt(ADDITIVE**2 - fit**2) * parts[1]
+    drop += np.sqrt(1 - ADDITIVE**2) * parts[2]
+    best = np.where(np.arange(n) < MEASURED, ADDITIVE, np.nan)
+    return {"drop": drop[:, None], "best_fit": best[:, None], "fills": Fills(("mean",))}
 
 
 @generator(

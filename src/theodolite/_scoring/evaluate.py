@@ -29,6 +29,7 @@ from theodolite._scoring.passes import PassItem, run_passes
 from theodolite._scoring.plan import Plan
 from theodolite._scoring.pooled import Pooling, measure_pooled
 from theodolite._scoring.request import MetricRequest, Resampling, expand
+from theodolite._scoring.shares import ShareEnds, estimate_share
 from theodolite._scoring.values import Values, average_defined, average_over_seeds
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
@@ -177,6 +178,8 @@ class _Estimates:
     seeds: list[Values]
     nulls: dict[str, _Null]
     best: np.ndarray
+    best_rows: np.ndarray | None = None
+    """The best possible in rows, where a share of the way to it is given."""
 
     @property
     def metric(self) -> Metric:
@@ -190,8 +193,10 @@ class _Estimates:
 def _collect_estimates(run: MetricRun, plan: Plan, values: dict[Slot, Values]) -> _Estimates:
     metric, options = run.request.metric, run.request.all_options()
     seeds = range(len(run.evidence))
+    best_rows = None
     if metric.ideal is not None:
-        best = values["best", 0, "", 0].rows[0]
+        best_rows = values["best", 0, "", 0].rows
+        best = best_rows[0]
     else:  # nothing stands in the way of the bound
         shape = tuple(len(options[name]) for name in metric.sweeps)
         best = np.full(shape, metric.bounds[1 if metric.better == "higher" else 0])
@@ -202,6 +207,7 @@ def _collect_estimates(run: MetricRun, plan: Plan, values: dict[Slot, Values]) -
         [values["value", seed, "", 0] for seed in seeds],
         {b.name: _null(values, b, plan, len(seeds)) for b in metric.nulls},
         np.asarray(best),
+        best_rows if metric.share_from else None,
     )
 
 
@@ -284,6 +290,8 @@ def _with_inference(
         if ends is not None:
             score = replace(score, detail=replace(score.detail, low=ends[0], high=ends[1]))
         score = _with_draws(score, estimates, cell, rows, counts)
+    if estimates.best_rows is not None:
+        score = _with_share(score, estimates, cell, rows, counts)
     if metric.is_defect_metric:
         tolerance, level = metric.tolerance or 0.0, plan.resampling.level
         moments = over_seeds_of_moments([seed.moments for seed in estimates.seeds])
@@ -293,6 +301,24 @@ def _with_inference(
             return with_moments(score, metric, moments, counts, level, names)
         return replace(score, defect=estimate_defect(score, tolerance, level))
     return score
+
+
+def _with_share(
+    score: Score, estimates: _Estimates, cell: tuple[int, ...], rows: Resampled, counts: DrawCounts
+) -> Score:
+    """The score as a share of the way from its strongest baseline to the best possible."""
+    metric, best_rows = estimates.metric, estimates.best_rows
+    at: tuple[slice | int, ...] = (slice(None), *cell)
+    nulls = [null for null in score.nulls if null.name in metric.share_from]
+    nulls = [null for null in nulls if not math.isnan(null.value)]
+    if not nulls or best_rows is None:
+        return score
+    null = max(nulls, key=lambda null: null.value)
+    on_state = next(n for n in metric.nulls if n.name == null.name).on == "state"
+    baseline = np.full(1, null.value) if on_state else estimates.nulls[null.name].rows[at]
+    ends = ShareEnds(rows.head - baseline, best_rows[at] - baseline)
+    share = estimate_share(null.name, ends, estimates.plan, counts)
+    return replace(score, share=share, best=max(score.best, score.value))
 
 
 def _with_draws(

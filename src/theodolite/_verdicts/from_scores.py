@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from theodolite._stats.multiple import correct_holm
 from theodolite._verdicts.leakage import JOINT, leakage_claim_p, leakage_verdict
+from theodolite._verdicts.maps import MAPS, map_verdict
 from theodolite._verdicts.missing import MissingScoreLike, missing
 from theodolite._verdicts.notes import validation_notes
 from theodolite._verdicts.rules import ALPHA, claim_p, verdict
@@ -92,6 +93,9 @@ def score_verdict(
         p: Of its claim, corrected for other questions; its own if not given.
         validated: Whether an answer needs a validation record; not where one is being made.
     """
+    if score.metric in MAPS:
+        p = claim_p(score) if p is None else p
+        return map_verdict(score, scores, alpha, p, validated=validated)
     if score.metric != JOINT:
         return verdict(score, alpha, p, certified=validated)
     each = _find_companion(score, scores)

@@ -64,6 +64,18 @@ class AnnotationRecord(Record):
     tipping: float | None
 
 
+class ShareRecord(Record):
+    """How much of the way from a baseline to the best possible a score has gone."""
+
+    value: float
+    low: float
+    high: float
+    null: str
+    room: float
+    error: float
+    df: float
+
+
 class PairRecord(Record):
     """Two concepts, and the weight of models that use the product of their values."""
 

@@ -25,6 +25,7 @@ from theodolite._verdicts.score_parts import (
     IntervalRecord,
     NullRecord,
     PairRecord,
+    ShareRecord,
 )
 from theodolite.evidence.subject import Subject
 from theodolite.results import (
@@ -38,6 +39,7 @@ from theodolite.results import (
     PairShare,
     Reason,
     Score,
+    Share,
     Verdict,
 )
 
@@ -107,6 +109,7 @@ class ScoreRecord(Record):
     annotation: AnnotationRecord | None = None
     pairs: list[PairRecord] = Field(default_factory=list)
     n_required: int | None = None
+    share: ShareRecord | None = None
 
 
 class NotComputedRecord(Record):
@@ -230,6 +233,7 @@ def score_record(score: Score) -> ScoreRecord:
         annotation=None if score.annotation is None else AnnotationRecord(**vars(score.annotation)),
         pairs=[PairRecord(**vars(pair)) for pair in score.pairs],
         n_required=score.n_required,
+        share=None if score.share is None else ShareRecord(**vars(score.share)),
         detail=None if score.detail is None else detail_record(score.detail),
     )
 
@@ -290,6 +294,7 @@ def score_of(record: ScoreRecord) -> Score:
         ),
         pairs=tuple(PairShare(**pair.model_dump()) for pair in record.pairs),
         n_required=record.n_required,
+        share=None if record.share is None else Share(**record.share.model_dump()),
         detail=None if record.detail is None else detail_of(record.detail),
     )
 

@@ -88,6 +88,11 @@ class Removals(NamedAxis):
 
 
 @dataclass(frozen=True)
+class Fills(NamedAxis):
+    """What removed patches of an image are filled with, such as the mean color."""
+
+
+@dataclass(frozen=True)
 class Chances(NamedAxis):
     """Uninformative baseline maps that saliency maps are compared with."""
 

@@ -119,6 +119,9 @@ class Metric:
     """Its question in words that fit the kind of evidence, where the usual ones do not."""
     threshold_from: Literal["worst", "null"] = "worst"
     """What that share is counted from: the worst bound, or the null hardest to beat."""
+    share_from: tuple[str, ...] = ()
+    """Baselines from the strongest of which the score is also given as a share of the way to the
+    best possible, with an interval of that share."""
     ideal: Callable[[Any], Any] | None = None
     """Evidence -> the same with an ideal explanation, where even that does not reach the bound."""
     ideal_options: dict[str, Any] = field(default_factory=dict)

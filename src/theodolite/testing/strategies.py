@@ -203,8 +203,10 @@ def saliency_evidence(
     similarity = random.uniform(-1, 1, n)
     similarity[random.random(n) < 0.2] = np.nan
     chances = (n, 3, len(ways), steps)
+    patches = draw(st.integers(1, rows)), draw(st.integers(1, columns))
     return SaliencyEvidence(
         maps=maps,
+        **_removed_patches(random, n, patches, images=maps.shape if draw(st.booleans()) else None),
         objects=random.random((n, rows, columns)) < draw(st.floats(0, 1)),
         clean=random.random(n),
         percents=np.sort(random.choice(np.arange(1, 60), steps, replace=False)).astype(float),
@@ -223,6 +225,23 @@ def saliency_evidence(
         randomized_similarity=similarity,
         randomized=~np.isnan(similarity) if draw(st.booleans()) else None,
     )
+
+
+def _removed_patches(
+    random: np.random.Generator,
+    n: int,
+    patches: tuple[int, int],
+    images: tuple[int, ...] | None,
+) -> dict[str, Any]:
+    """Falls without patches, with two fills; of some images also maps that need no model."""
+    subsets, best_fit = int(random.integers(1, 7)), random.uniform(-1, 1, (n, 2))
+    best_fit[random.random(n) < 0.5] = np.nan
+    return {
+        "removed": random.random((n, subsets, *patches)) < 0.5, "best_fit": best_fit,
+        "drop": random.integers(-2, 3, (n, 2, subsets)) / 2,
+        "saturation": None if images is None else random.random(images),
+        "edges": None if images is None else random.random(images),
+    }  # fmt: skip
 
 
 @st.composite

@@ -142,9 +142,15 @@ class CatalogueSubject:
         kind = type(planted.evidence[0])
         repeats = find_repeats([{kind: InMemoryShards(bundle)} for bundle in planted.evidence])
         evidence = [kinds[kind] for kinds in repeats.seeds]
-        metrics = [self.metric, *map(find_metric, self.metric.judged_with)]
-        runs = [MetricRun(MetricRequest(m, quoted_options(m)), evidence) for m in metrics]
-        scores = [group[0] for group in evaluate_all(runs, resampling)]
+        own = self.metric
+        beside = [find_metric(name) for name in own.judged_with if name != self.name]
+        # where the verdict reads its other options too, these are asked for as well
+        options = {} if self.name in own.judged_with else quoted_options(own)
+        requests = [MetricRequest(own, options)]
+        requests += [MetricRequest(metric, quoted_options(metric)) for metric in beside]
+        runs = [MetricRun(request, evidence) for request in requests]
+        groups = evaluate_all(runs, resampling)
+        scores = [*groups[0], *(group[0] for group in groups[1:])]
         return with_doubt(scores, repeats.caveat)
 
     def outcome(self, planted: Planted, resampling: Resampling) -> Outcome:

@@ -8,10 +8,12 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from theodolite.errors import EvidenceError
-from theodolite.evidence.axes import Chances, Classes, Noises, Removals
+from theodolite.evidence.axes import Chances, Classes, Fills, Noises, Removals
 from theodolite.evidence.base import Evidence, array
 from theodolite.questions import Question
 
+FILLS = ("mean", "blur", "other")
+"""What removed patches are filled with: the mean color of all images, a blurred image, another."""
 CURVES = ("most_first", "least_first", "chance_most_first", "chance_least_first")
 
 
@@ -28,8 +30,8 @@ class SaliencyEvidence(Evidence):
     marker = "maps"
     ways: ClassVar[Mapping[Question, str]] = {
         "located": "maps of relevance and the pixels of the object (`maps`, `objects`)",
-        "faithful": "what is answered as marked pixels are removed; the saliency "
-        "pipeline of `theodolite run` makes it",
+        "faithful": "what is answered without patches of the image; "
+        "`theodolite.audit_saliency` makes it from your model",
     }
 
     maps: Float[np.ndarray, "samples height width"] = array("samples", "height", "width")
@@ -38,6 +40,27 @@ class SaliencyEvidence(Evidence):
         "samples", "height", "width", content="flag", optional=True
     )
     """The pixels of the object: what the class is about."""
+    saturation: Float[np.ndarray, "samples height width"] | None = array(
+        "samples", "height", "width", optional=True
+    )
+    """Color saturation of each image: the largest channel minus the smallest."""
+    edges: Float[np.ndarray, "samples height width"] | None = array(
+        "samples", "height", "width", optional=True
+    )
+    """Strength of edges in each image: maps that no model was needed for."""
+    removed: Bool[np.ndarray, "samples subsets patch_rows patch_columns"] | None = array(
+        "samples", "subsets", "patch_rows", "patch_columns", content="flag", optional=True
+    )
+    """Patches that were removed together, half of them each time."""
+    drop: Float[np.ndarray, "samples fills subsets"] | None = array(
+        "samples", "fills", "subsets", optional=True
+    )
+    """How much the log-odds of the explained class fall without these patches."""
+    best_fit: Float[np.ndarray, "samples fills"] | None = array(
+        "samples", "fills", optional=True, may_be_nan=True
+    )
+    """Correlation with these falls that the best sum over patches reaches; NaN where it was not
+    measured."""
     clean: Float[np.ndarray, " samples"] | None = array("samples", optional=True)
     """Probability of the explained class for the image as it is."""
     most_first: Float[np.ndarray, "samples removals steps"] | None = array(
@@ -85,6 +108,7 @@ class SaliencyEvidence(Evidence):
         "samples", content="index", points_to="classes", optional=True
     )
     """The class that is explained."""
+    fills: Fills = Fills()
     removals: Removals = Removals()
     chances: Chances = Chances()
     noises: Noises = Noises()
@@ -92,6 +116,7 @@ class SaliencyEvidence(Evidence):
 
     def check(self) -> None:
         self._check_removal()
+        self._check_patches()
         for name in ("norms", "changes", "chance_changes"):
             values = getattr(self, name)
             if values is not None and (values < 0).any():
@@ -101,6 +126,16 @@ class SaliencyEvidence(Evidence):
             raise EvidenceError(
                 "randomized_similarity", "values beyond 1", "correlations, from -1 to 1"
             )
+
+    def _check_patches(self) -> None:
+        if 0 < len(self.fills) <= len(FILLS) and self.fills == Fills.numbered(len(self.fills)):
+            object.__setattr__(self, "fills", Fills(FILLS[: len(self.fills)]))
+        sides = () if self.removed is None else self.removed.shape[2:]
+        if any(n > side for n, side in zip(sides, self.maps.shape[1:], strict=False)):
+            got = " by ".join(map(str, sides))
+            raise EvidenceError("removed", f"{got} patches", "at most one for each pixel of a map")
+        if self.best_fit is not None and (np.abs(self.best_fit) > 1 + 1e-6).any():
+            raise EvidenceError("best_fit", "values beyond 1", "correlations, from -1 to 1")
 
     def _check_removal(self) -> None:
         curves = [name for name in CURVES if getattr(self, name) is not None]

@@ -54,10 +54,11 @@ def get_objects(evidence: SaliencyEvidence) -> np.ndarray:
     title="Relevance on the object",
     version=2,
     threshold=0.8,
+    decides=False,
     card=Card(
         question="How much of the relevance lies on the object?",
-        interpretation="A share of the relevance. From 0.8 on we would rely on it; a convention. "
-        "The middle of the image is often the object: it must be beaten first.",
+        interpretation="A share of the relevance. It depends on the size of the object and on the "
+        "style of the map: `relevance_top` does not, and decides.",
         limitations="A network may use the background, and a faithful map then marks it: a low "
         "share can be the network's fault. Large objects make any map look good, and a map that "
         "adds the same to every pixel, as RISE does, a poor one: its order is read by the rank. "

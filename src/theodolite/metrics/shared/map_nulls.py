@@ -75,7 +75,8 @@ NOTHING_IN_COMMON = NullModel(
 )
 
 
-def _some_maps(evidence: SaliencyEvidence) -> dict[str, np.ndarray]:
+def pool_maps(evidence: SaliencyEvidence) -> dict[str, np.ndarray]:
+    """Return the maps of some images, among which others are drawn."""
     samples = evidence.samples
     return draw_pool(np.asarray(samples.index), {"maps": evidence.maps}, samples.clusters)
 
@@ -94,7 +95,7 @@ SHUFFLED_IMAGES = NullModel(
     "another_image",
     "the maps dealt out over the images",
     _maps_dealt_out,
-    sums=_some_maps,
+    sums=pool_maps,
     label="another_image",
 )
 
@@ -105,12 +106,25 @@ def make_center_map(rows: int, columns: int) -> np.ndarray:
     return np.asarray(np.exp(-(down[:, None] ** 2 + across[None, :] ** 2) / 2))
 
 
+def use_center(evidence: SaliencyEvidence) -> np.ndarray:
+    """Return the map of the center for every image."""
+    _, rows, columns = evidence.maps.shape
+    return np.broadcast_to(make_center_map(rows, columns), evidence.maps.shape)
+
+
+def use_edges(evidence: SaliencyEvidence) -> np.ndarray | None:
+    """Return the edges of the images, if there are any."""
+    return None if evidence.edges is None else np.asarray(evidence.edges)
+
+
+def use_saturation(evidence: SaliencyEvidence) -> np.ndarray | None:
+    """Return the color saturation of the images, if there is any."""
+    return None if evidence.saturation is None else np.asarray(evidence.saturation)
+
+
 def _centered(evidence: SaliencyEvidence, seed: int) -> SaliencyEvidence:
     del seed
-    _, rows, columns = evidence.maps.shape
-    return replace(
-        evidence, maps=np.broadcast_to(make_center_map(rows, columns), evidence.maps.shape)
-    )
+    return replace(evidence, maps=use_center(evidence))
 
 
 IMAGE_CENTER = NullModel(
