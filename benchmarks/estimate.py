@@ -17,8 +17,8 @@ from pathlib import Path
 from theodolite._planted.concepts import planted_concepts
 from theodolite._runs.engine.worker_choice import Engine
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.inputs import Places
 from theodolite._runs.run import rehearse, run
+from theodolite._runs.run_inputs import RunPaths
 from theodolite.evidence.store_writer import EvidenceWriter
 
 ADDING = ("concept_existence", "concept_global_importance")
@@ -53,12 +53,12 @@ def main() -> None:
             )  # fmt: skip
             started = time.monotonic()
             found = rehearse(
-                spec, Places(root, root / "dry", root / "dry"), engine=engine, overwrite=False
+                spec, RunPaths(root, root / "dry", root / "dry"), engine=engine, overwrite=False
             )
             assert found is not None
             rehearsed = time.monotonic() - started
             started = time.monotonic()
-            run(spec, Places(root, root / "run", root / "run"), engine=engine, overwrite=False)
+            run(spec, RunPaths(root, root / "run", root / "run"), engine=engine, overwrite=False)
             wall = time.monotonic() - started
         factors.append(wall / found.wall())
         figures = {

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from theodolite._runs.folder.run_file import ExplainedRecord, MadeRecord, run_record
+from theodolite._runs.folder.run_records import ExplanationRecord, ProducedRecord, build_run_record
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._storage.records import write_record
 from theodolite._storage.tables import write_parquet
@@ -56,9 +56,9 @@ def write_run(folder: Path, rows: int, names: tuple[str, ...] | None = None) -> 
     units = names or tuple(f"layer4.2.conv3/{i}" for i in range(rows))
     folder.mkdir(parents=True, exist_ok=True)
     spec = RunSpec(name="many", title=f"{rows:,} units and samples", evidence=["x"])
-    write_record(folder / "run.json", run_record(spec, "python benchmarks/report_size.py"))
+    write_record(folder / "run.json", build_run_record(spec, "python benchmarks/report_size.py"))
     write_record(
-        folder / "produced.json", MadeRecord(explained=ExplainedRecord(), seconds_scoring=0.0)
+        folder / "produced.json", ProducedRecord(explained=ExplanationRecord(), seconds_scoring=0.0)
     )
     scores = [
         unit_score(metric, units, drawn_values(rows, seed))

@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from theodolite._runs.comparison.compare_runs import Comparison
     from theodolite._runs.comparison.drift import AttributionDrift
     from theodolite._runs.comparison.versions import attribution_drift
-    from theodolite._runs.finished import Run
+    from theodolite._runs.finished_run import Run
     from theodolite._runs.folder.protocols import protocols
     from theodolite._scoring.request import Resampling
     from theodolite._verdicts.gates.outcome import GateResult

@@ -16,7 +16,7 @@ from scipy.stats import spearmanr
 
 from theodolite._runs.folder import registry
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.inputs import Places
+from theodolite._runs.run_inputs import RunPaths
 from theodolite._runs.run import run
 from theodolite._storage.tables import read_parquet, write_parquet
 from theodolite.datasets.study_material.material import Explained, Instance, keep_image
@@ -334,7 +334,7 @@ def test_a_run_learns_from_an_export(tmp_path: Path, monkeypatch: pytest.MonkeyP
         "metrics": [{"name": "predicted_rating_correlation", "options": {"against": "mean"}},
                     {"name": "krippendorff_alpha"}],
     })  # fmt: skip
-    run(spec, Places(tmp_path / "data", tmp_path / "out", tmp_path / "cache"))
+    run(spec, RunPaths(tmp_path / "data", tmp_path / "out", tmp_path / "cache"))
     scores = json.loads((tmp_path / "out" / "scores.json").read_text())["scores"]
     value = {score["metric"]: score["value"] for score in scores}
     assert value["predicted_rating_correlation"] > 0.3 and value["krippendorff_alpha"] > 0.5

@@ -13,8 +13,8 @@ from PIL import Image
 
 from support.evidence.two_questions import finished
 from support.runs.command_line import theodolite
-from theodolite._runs.finished import read_finished
-from theodolite._runs.folder.seal import seal
+from theodolite._runs.finished_run import read_finished_run
+from theodolite._runs.folder.checksums import write_checksums
 from theodolite._storage.text import read_yaml
 from theodolite.bridges import hugging_face
 from theodolite.bridges.hugging_face import classifier, concept_data, eval_result_entries
@@ -173,7 +173,7 @@ def test_a_classifier_of_a_folder_runs_and_its_own_code_does_not(tmp_path: Path)
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = finished(tmp_path_factory.mktemp("hub") / "run")
-    seal(folder)
+    write_checksums(folder)
     return folder
 
 
@@ -188,7 +188,7 @@ def test_the_hub_reads_our_eval_results(run: Path, tmp_path: Path) -> None:
         run, "me/birds", source_url="https://example.com/report.html"
     )
     assert [entry.task_id for entry in entries] == ["explanation_exists", "explanation_accepted"]
-    verdicts = {v.question: v for v in read_finished(run).verdicts}
+    verdicts = {v.question: v for v in read_finished_run(run).verdicts}
     score = verdicts["exists"].score
     assert score is not None and entries[0].value == score.value
     assert "95 % interval" in entries[0].notes and "higher is better" in entries[0].notes
@@ -206,14 +206,16 @@ def test_eval_results_of_changed_numbers_are_refused(run: Path, tmp_path: Path) 
 def test_eval_results_leave_out_what_is_not_finite(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = read_finished(run)
+    whole = read_finished_run(run)
     exists, accepted = (v for v in whole.verdicts if v.score is not None)
     null = replace(exists.score.nulls[0], value=float("-inf"))
     broken = (
         replace(exists, score=replace(exists.score, nulls=(null,))),
         replace(accepted, score=replace(accepted.score, value=float("inf"))),
     )
-    monkeypatch.setattr(hugging_face, "read_finished", lambda _: replace(whole, verdicts=broken))
+    monkeypatch.setattr(
+        hugging_face, "read_finished_run", lambda _: replace(whole, verdicts=broken)
+    )
     (entry,) = eval_result_entries(run, "me/birds")
     assert entry.task_id == "explanation_exists" and null.label not in entry.notes
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from support.runs.gated import partial_run, small_run
-from theodolite._runs.finished import read_finished
+from theodolite._runs.finished_run import read_finished_run
 from theodolite.bridges._logged import _name_scores, logged
 from theodolite.bridges.wandb import log_run
 from theodolite.errors import VerificationError
@@ -21,7 +21,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_numbers_are_those_of_the_scores(run: Path) -> None:
-    finished, about = read_finished(run), logged(run)
+    finished, about = read_finished_run(run), logged(run)
     (score,) = [
         s for s in finished.scores if s.metric == "concept_existence" and s.options["top"] == 3
     ]
@@ -41,14 +41,14 @@ def test_numbers_are_those_of_the_scores(run: Path) -> None:
 
 def test_a_partial_run_is_called_so(run: Path, tmp_path: Path) -> None:
     assert "theodolite.partial" not in logged(run).words
-    assert read_finished(run).failed_tasks == 0
+    assert read_finished_run(run).failed_tasks == 0
     partial = partial_run(run, tmp_path / "run")
-    assert read_finished(partial).failed_tasks == 3
+    assert read_finished_run(partial).failed_tasks == 3
     assert logged(partial).words["theodolite.partial"].startswith("3 pieces")
 
 
 def test_names_stay_apart_and_are_plain(run: Path) -> None:
-    (score, *_) = read_finished(run).scores
+    (score, *_) = read_finished_run(run).scores
     awkward = [replace(score, options={"by": text}) for text in ("a b", "a\tb", "<é>", "x" * 400)]
     names = [name for name, _ in _name_scores(awkward)]
     assert len(set(names)) == 4

@@ -9,7 +9,7 @@ from safetensors.numpy import save_file
 
 from support.real_masks import copy_some_masks
 from support.runs.command_line import Result, theodolite
-from theodolite._runs.recompute import recompute
+from theodolite._runs.recomputation import recompute
 from theodolite._storage.tables import read_parquet
 from theodolite._storage.text import read_csv
 from theodolite.datasets.masks.joined_masks import joined_masks

@@ -18,11 +18,11 @@ from safetensors.numpy import save_file
 
 from support.servers.browser import looks_right
 from theodolite._runs.engine.worker_choice import Engine
-from theodolite._runs.folder.seal import seal
+from theodolite._runs.folder.checksums import write_checksums
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.inputs import Places
-from theodolite._runs.recompute import recompute
+from theodolite._runs.recomputation import recompute
 from theodolite._runs.run import run
+from theodolite._runs.run_inputs import RunPaths
 from theodolite.errors import EvidenceError
 from theodolite.evidence.files import load
 from theodolite.explainers.saliency.methods import explainer
@@ -93,7 +93,7 @@ def small(**changes: Any) -> RunSpec:
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     root = tmp_path_factory.mktemp("saliency")
     write_pets(root / "data")
-    run(small(), Places(root / "data", root / "out", root / "cache"))
+    run(small(), RunPaths(root / "data", root / "out", root / "cache"))
     return root / "data", root / "out"
 
 
@@ -135,7 +135,7 @@ def test_every_seed_has_its_maps(finished: tuple[Path, Path], tmp_path: Path) ->
     data, _ = finished
     spec = small(methods=["rise"], shaken=0, randomized=0, ways=["black"])
     spec = spec.model_copy(update={"seeds": [0, 1], "studies": [], "metrics": [], "headlines": {}})
-    run(spec, Places(data, tmp_path / "out", tmp_path / "cache"))
+    run(spec, RunPaths(data, tmp_path / "out", tmp_path / "cache"))
     first, second = (
         load(tmp_path / "out" / "evidence" / f"seed-{seed}" / "saliency") for seed in (0, 1)
     )
@@ -146,7 +146,7 @@ def test_every_seed_has_its_maps(finished: tuple[Path, Path], tmp_path: Path) ->
 def test_processes_give_the_same_bytes(finished: tuple[Path, Path], tmp_path: Path) -> None:
     data, out = finished
     spec = small(methods=["grad_cam"], options={})
-    places = Places(data, tmp_path / "out", tmp_path / "cache")
+    places = RunPaths(data, tmp_path / "out", tmp_path / "cache")
     run(spec, places, engine=Engine("local", workers=2))
     for name in ("maps", "most_first", "changes", "randomized_similarity"):
         file = f"evidence/seed-0/saliency/{name}.npy"
@@ -155,7 +155,7 @@ def test_processes_give_the_same_bytes(finished: tuple[Path, Path], tmp_path: Pa
 
 def test_scores_are_computed_again_from_the_stored_maps(finished: tuple[Path, Path]) -> None:
     _, out = finished
-    seal(out)
+    write_checksums(out)
     assert recompute(out) > 0
 
 
@@ -204,7 +204,7 @@ def test_wrong_settings_are_named(
 ) -> None:
     data, _ = finished
     with pytest.raises(EvidenceError, match=says):
-        run(small(**changes), Places(data, tmp_path / "out", tmp_path / "cache"))
+        run(small(**changes), RunPaths(data, tmp_path / "out", tmp_path / "cache"))
 
 
 def test_the_protocol_on_real_images(shared_data: Path, tmp_path: Path) -> None:
@@ -226,7 +226,7 @@ def test_the_protocol_on_real_images(shared_data: Path, tmp_path: Path) -> None:
     content["studies"][0]["metrics"] = {k: v for k, v in named.items() if "noise)" not in k}
     content["resampling"]["resamples"] = 20
     out = tmp_path / "out"
-    run(RunSpec.model_validate(content), Places(shared_data, out, tmp_path / "cache"))
+    run(RunSpec.model_validate(content), RunPaths(shared_data, out, tmp_path / "cache"))
     seen = {m["name"] for m in json.loads((out / "compared.json").read_text())["models"]}
     assert seen == set(methods)
     write_report(out)

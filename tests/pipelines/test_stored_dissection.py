@@ -8,11 +8,11 @@ from numpy.testing import assert_array_equal
 
 from support.evidence.sharded import Failing
 from theodolite._planted.maps import PlantedMaps
-from theodolite._runs.folder.seal import seal
+from theodolite._runs.folder.checksums import write_checksums
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.inputs import Places
-from theodolite._runs.recompute import recompute
+from theodolite._runs.recomputation import recompute
 from theodolite._runs.run import rehearse, run
+from theodolite._runs.run_inputs import RunPaths
 from theodolite._storage.tables import read_parquet
 from theodolite.datasets.masks.stored_maps import StoredMaps, stored_maps
 from theodolite.datasets.masks.stored_maps_writer import write_maps
@@ -57,10 +57,10 @@ def test_a_spec(data: Path, tmp_path: Path) -> None:
     )  # fmt: skip
     out = tmp_path / "out"
     out.mkdir()
-    estimate = rehearse(spec, Places(data, out, tmp_path / "cache"))
+    estimate = rehearse(spec, RunPaths(data, out, tmp_path / "cache"))
     assert estimate is not None and {"marks", "counts"} <= {s.what for s in estimate.passes}
     assert all(step.left in (0, step.pieces) for step in estimate.passes)
-    found = run(spec, Places(data, out, tmp_path / "cache"))
+    found = run(spec, RunPaths(data, out, tmp_path / "cache"))
     score = {s.metric: s for s in found.scores}["detection_accuracy"]
     assert score.null is not None and score.value > score.null.value + 0.2
     maps, labels = PLANTED.shard(0)
@@ -77,7 +77,7 @@ def test_a_spec(data: Path, tmp_path: Path) -> None:
     page = write_report(out).read_text()
     assert "Does a unit detect the concept?" in page and EVIL not in page
     assert "other images of the same shard of up to 64" in page
-    seal(out)
+    write_checksums(out)
     recompute(out)
 
 

@@ -17,10 +17,10 @@ import timm
 import torch
 from safetensors.numpy import save_file
 
-from theodolite._runs.folder.seal import seal
+from theodolite._runs.folder.checksums import write_checksums
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.inputs import Places
 from theodolite._runs.run import run
+from theodolite._runs.run_inputs import RunPaths
 from theodolite._storage.map_colors import map_image, scaled_map
 from theodolite.datasets.folder import folder as shapes_folder
 from theodolite.datasets.pets import pets
@@ -379,8 +379,8 @@ def finished(root: Path) -> Path:
         },
     }  # fmt: skip
     out = root.parent / f"{root.name}-run"
-    run(RunSpec.model_validate(spec), Places(root, out, root.parent / "cache"))
-    seal(out)
+    run(RunSpec.model_validate(spec), RunPaths(root, out, root.parent / "cache"))
+    write_checksums(out)
     return out
 
 

@@ -12,11 +12,16 @@ import pytest
 
 from theodolite._planted.concepts import planted_locations
 from theodolite._runs.auditing.front import audit
-from theodolite._runs.folder.seal import SEAL, _seal_line, seal, verify
+from theodolite._runs.folder.checksums import (
+    SEAL,
+    _format_checksum_line,
+    verify_checksums,
+    write_checksums,
+)
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.inputs import Places
-from theodolite._runs.recompute import recompute
+from theodolite._runs.recomputation import recompute
 from theodolite._runs.run import run
+from theodolite._runs.run_inputs import RunPaths
 from theodolite._scoring.evaluate import Resampling
 from theodolite.errors import EvidenceError
 from theodolite.evidence.files import load, save
@@ -105,16 +110,16 @@ def test_changed_runs(tmp_path: Path, name: str) -> None:
     )
     whole = tmp_path / "whole"
     whole.mkdir()
-    run(spec, Places(tmp_path, whole, tmp_path / "cache"))
+    run(spec, RunPaths(tmp_path, whole, tmp_path / "cache"))
     for number in range(5):
         folder = tmp_path / f"{number}"
         shutil.copytree(whole, folder)
-        seal(folder)
+        write_checksums(folder)
         content = json.loads((folder / name).read_text())
         (folder / name).write_text(json.dumps(changed_json(content, chance)))
         if name == "manifest.json":
-            (folder / SEAL).write_text(_seal_line(folder))
+            (folder / SEAL).write_text(_format_checksum_line(folder))
         else:
-            seal(folder)
-        for action in (verify, recompute, write_report):
+            write_checksums(folder)
+        for action in (verify_checksums, recompute, write_report):
             answers_or_refuses(lambda action=action, folder=folder: action(folder))  # type: ignore[misc]

@@ -11,9 +11,9 @@ import pytest
 from support.runs.rated_run import HOSTILE, METRICS, with_numbers
 from support.servers.browser import looks_right
 from theodolite._planted.ratings import planted_ratings
-from theodolite._runs.content import score_run
-from theodolite._runs.folder.run_file import run_record
+from theodolite._runs.folder.run_records import build_run_record
 from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.run_content import score_run
 from theodolite._storage.records import write_record
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.pipeline_output import ComparedModel, Produced
@@ -50,7 +50,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             }
         },
     )
-    write_record(out / "run.json", run_record(spec, ""))
+    write_record(out / "run.json", build_run_record(spec, ""))
     score_run(spec, made).write(out)
     write_report(out)
     return out
@@ -94,7 +94,7 @@ def test_a_person_leaves_the_own_vote_out(tmp_path: Path) -> None:
         {"name": "v", "evidence": ["x"], "metrics": [own, {"name": "predicted_rating_agreement"}],
          "resampling": {"resamples": 20}}
     )  # fmt: skip
-    write_record(tmp_path / "run.json", run_record(spec, ""))
+    write_record(tmp_path / "run.json", build_run_record(spec, ""))
     about = {"kind": "learned score", "name": "s", "votes": "ours"}
     rated = planted_ratings(agreement=0.7)
     other = ComparedModel("votes-1", {"kind": "votes", "votes": "others"}, [[rated]])
@@ -112,7 +112,7 @@ def test_in_a_browser(folder: Path) -> None:
 
 def test_votes_alone(tmp_path: Path) -> None:
     spec = RunSpec.model_validate({"name": "bare", "evidence": ["x"]})
-    write_record(tmp_path / "run.json", run_record(spec, ""))
+    write_record(tmp_path / "run.json", build_run_record(spec, ""))
     score_run(
         spec, Produced([[RatingEvidence(ratings=[[1, 2, 2], [5, 5, 4]], scale=range(1, 6))]])
     ).write(tmp_path)

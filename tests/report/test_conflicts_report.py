@@ -10,8 +10,8 @@ import pytest
 
 from support.evidence.two_questions import finished
 from support.servers.browser import looks_right
-from theodolite._runs.folder.run_file import MadeRecord
-from theodolite._runs.run_folder import RunFolder
+from theodolite._runs.folder.run_records import ProducedRecord
+from theodolite._runs.folder_reader import RunFolder
 from theodolite._storage.records import read_record
 from theodolite.evidence.subject import make_unstated_subject
 from theodolite.report.chapters.conflicts import conflicts_chapter
@@ -29,7 +29,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def page(folder: Path) -> str:
     """The chapter by itself, in the report's own styles."""
-    made = read_record(folder / "produced.json", MadeRecord)
+    made = read_record(folder / "produced.json", ProducedRecord)
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True)
     chapter = environment.get_template("conflicts.html.j2").render(
         conflicts=conflicts_chapter(RunFolder(folder), made.conflict_examples, GIVEN)
@@ -95,7 +95,7 @@ def test_too_few_clusters_make_no_claim(folder: Path, tmp_path: Path) -> None:
 
 
 def test_examples_have_their_values_and_images(folder: Path, page: str) -> None:
-    made = read_record(folder / "produced.json", MadeRecord)
+    made = read_record(folder / "produced.json", ProducedRecord)
     chapter = conflicts_chapter(RunFolder(folder), made.conflict_examples, GIVEN)
     assert chapter is not None
     cards = [card for example in chapter["examples"] for card in example["cards"]]

@@ -11,7 +11,7 @@ import pytest
 
 from support.runs.command_line import theodolite
 from support.runs.gated import small_run
-from theodolite._runs.finished import read_finished
+from theodolite._runs.finished_run import read_finished_run
 from theodolite.report.exports import every_eval_ever as export
 
 COMMIT = "805ef1eb4859207dddf3ea0933644dfc8586b11d"
@@ -34,7 +34,7 @@ def test_all_scores_are_there_and_valid(run: Path, tmp_path: Path) -> None:
     record = json.loads((tmp_path / "out.json").read_text())
     valid(record)
     assert record["schema_version"] == SCHEMA["version"] == "0.3.0"
-    finished = read_finished(run)
+    finished = read_finished_run(run)
     assert len(record["evaluation_results"]) == len(finished.scores)
     for row, score in zip(record["evaluation_results"], finished.scores, strict=True):
         details = row["score_details"]
@@ -54,14 +54,14 @@ def test_all_scores_are_there_and_valid(run: Path, tmp_path: Path) -> None:
 
 
 def test_undefined_and_unbounded_scores(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    finished = read_finished(run)
+    finished = read_finished_run(run)
     first, *others = finished.scores
     changed = (
         replace(first, value=math.nan),
         replace(first, bounds=(-math.inf, math.inf), options={"top": (1, 2)}, intervals=()),
         *others,
     )
-    monkeypatch.setattr(export, "read_finished", lambda _: replace(finished, scores=changed))
+    monkeypatch.setattr(export, "read_finished_run", lambda _: replace(finished, scores=changed))
     record = json.loads(json.dumps(export.every_eval_ever(run), allow_nan=False))
     valid(record)
     assert record["source_metadata"]["additional_details"]["scores_undefined"] == "1"

@@ -17,7 +17,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from report_size import drawn_values
 
 from support.evidence.many_rows import write_many
-from theodolite._runs.run_folder import RunFolder
+from theodolite._runs.folder_reader import RunFolder
 from theodolite._storage.tables import Words, read_coded, read_parquet, write_parquet
 from theodolite._verdicts.scores_file import read_scores
 from theodolite.report.explorer.images import key

@@ -31,9 +31,9 @@ from support.runs.faithful_run import (
 )
 from support.servers.browser import looks_right
 from theodolite._planted.surrogates import planted_surrogates
-from theodolite._runs.content import score_run
-from theodolite._runs.folder.run_file import run_record
+from theodolite._runs.folder.run_records import build_run_record
 from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.run_content import score_run
 from theodolite._storage.records import write_record
 from theodolite.evidence.files import load
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
@@ -365,7 +365,7 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
 
 def test_a_plain_audit_has_bars_and_scatter(tmp_path: Path) -> None:
     spec = RunSpec.model_validate({"name": "bare", "evidence": ["x"], "metrics": METRICS[:2]})
-    write_record(tmp_path / "run.json", run_record(spec, ""))
+    write_record(tmp_path / "run.json", build_run_record(spec, ""))
     score_run(spec, Produced([[planted(0.8)]])).write(tmp_path)
     page = write_report(tmp_path).read_text()
     part = between(page, 'id="question-faithful">', "</section>")

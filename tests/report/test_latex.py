@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.evidence.two_questions import finished
-from theodolite._runs.run_folder import RunFolder
+from theodolite._runs.folder_reader import RunFolder
 from theodolite.errors import EvidenceError
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.exports.latex import latex_tables, value_latex, write_latex

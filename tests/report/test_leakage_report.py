@@ -26,10 +26,10 @@ from support.runs.leaky_run import (
     write_run,
 )
 from support.servers.browser import looks_right
-from theodolite._runs.content import score_run
-from theodolite._runs.folder.run_file import run_record
+from theodolite._runs.folder.run_records import build_run_record
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.run_folder import RunFolder
+from theodolite._runs.folder_reader import RunFolder
+from theodolite._runs.run_content import score_run
 from theodolite._storage.records import write_record
 from theodolite.evidence.axes import Concepts
 from theodolite.evidence.files import save
@@ -264,7 +264,7 @@ def test_a_run_with_one_model_and_little_evidence(tmp_path: Path) -> None:
             "resampling": {"resamples": 20},
         }
     )
-    write_record(tmp_path / "run.json", run_record(spec, ""))
+    write_record(tmp_path / "run.json", build_run_record(spec, ""))
     score_run(spec, Produced([bundles(0.6, "soft", 0)[:1]])).write(tmp_path)
     page = write_report(tmp_path).read_text()
     assert "What a concept's values look like" in page and "Concept by concept" in page

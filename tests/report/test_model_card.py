@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from support.evidence.two_questions import finished
 from support.runs.command_line import theodolite
-from theodolite._runs.folder.seal import seal
+from theodolite._runs.folder.checksums import write_checksums
 from theodolite.cli.commands.export import export
 from theodolite.errors import EvidenceError, VerificationError
 from theodolite.report.exports.markdown_text import markdown_code, markdown_text
@@ -79,7 +79,7 @@ def test_what_a_record_says_is_text_and_its_command_harms_nothing(
 
 def test_files_of_others_are_not_replaced_unasked(folder: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(folder, tmp_path / "run"))
-    seal(copy)
+    write_checksums(copy)
     latex, card = tmp_path / "paper.tex", tmp_path / "README.md"
     card.write_text(model_card_section(copy) + "\n## Mine\n")
     latex.write_text("\\documentclass{article}")
@@ -136,7 +136,7 @@ def test_any_text_is_one_harmless_line(text: str) -> None:
 
 
 def test_the_command(folder: Path, tmp_path: Path) -> None:
-    seal(folder)
+    write_checksums(folder)
     latex, card = tmp_path / "tables.tex", tmp_path / "card.md"
     ran = theodolite("export", folder, "--latex", latex)
     assert ran.returncode == 0, ran.stderr

@@ -16,8 +16,8 @@ from support.runs.compared_runs import spoilt, written
 from support.runs.report_runs import evil_run
 from support.runs.small_run import write_inputs
 from theodolite._runs.folder.spec import read_spec
-from theodolite._runs.inputs import Places
 from theodolite._runs.run import run
+from theodolite._runs.run_inputs import RunPaths
 from theodolite.report import html
 from theodolite.report.figures.strips import score_strip
 from theodolite.report.html import write_report
@@ -58,7 +58,7 @@ def test_names_with_markup_are_escaped(tmp_path: Path) -> None:
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("torch")
     root = write_inputs(tmp_path_factory.mktemp("report"))
-    run(read_spec(root / "spec.yaml"), Places(root / "data", root / "out", root / "cache"))
+    run(read_spec(root / "spec.yaml"), RunPaths(root / "data", root / "out", root / "cache"))
     write_report(root / "out")
     return root / "out"
 

@@ -3,10 +3,10 @@ from pathlib import Path
 import pytest
 
 from support.runs.small_run import write_inputs
-from theodolite._runs.folder.seal import seal
+from theodolite._runs.folder.checksums import write_checksums
 from theodolite._runs.folder.spec import read_spec
-from theodolite._runs.inputs import Places
 from theodolite._runs.run import run
+from theodolite._runs.run_inputs import RunPaths
 from theodolite.report.html import write_report
 
 
@@ -19,7 +19,7 @@ def shapes_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("timm")
     root = write_inputs(tmp_path_factory.mktemp("shapes"))
     out = root / "one"
-    run(read_spec(root / "spec.yaml"), Places(root / "data", out, root / "cache"), overwrite=True)
+    run(read_spec(root / "spec.yaml"), RunPaths(root / "data", out, root / "cache"), overwrite=True)
     write_report(out)
-    seal(out)
+    write_checksums(out)
     return root

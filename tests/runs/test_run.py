@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from theodolite._runs.folder.folder import prepare_folder
-from theodolite._runs.folder.seal import seal, verify
+from theodolite._runs.folder.checksums import verify_checksums, write_checksums
+from theodolite._runs.folder.preparation import prepare_folder
 from theodolite._runs.folder.spec import RunSpec, read_spec
-from theodolite._runs.inputs import Places
-from theodolite._runs.recompute import recompute
+from theodolite._runs.recomputation import recompute
 from theodolite._runs.run import run
+from theodolite._runs.run_inputs import RunPaths
 from theodolite._storage.tables import read_parquet
 from theodolite.errors import EvidenceError, VerificationError
 from theodolite.evidence.files import load
@@ -32,7 +32,7 @@ def finished(shapes_run: Path) -> Path:
 
 
 def do(inputs: Path, out: str) -> Path:
-    at = Places(inputs / "data", inputs / out, inputs / "cache")
+    at = RunPaths(inputs / "data", inputs / out, inputs / "cache")
     prepare_folder(at.out, overwrite=True)
     steps = []
     run(read_spec(inputs / "spec.yaml"), at, lambda *step: steps.append(step))
@@ -93,7 +93,7 @@ def test_per_sample_values_average_to_the_scores(finished: Path) -> None:
 
 
 def test_verifies_and_computes_again(finished: Path) -> None:
-    assert recompute(finished) == verify(finished)
+    assert recompute(finished) == verify_checksums(finished)
 
 
 def test_scores_that_evidence_does_not_give_are_seen(finished: Path, tmp_path: Path) -> None:
@@ -103,8 +103,8 @@ def test_scores_that_evidence_does_not_give_are_seen(finished: Path, tmp_path: P
     (forged / "scores.json").write_text(
         text.replace('"n": 5', '"n": 6', 1) if '"n": 5' in text else text + " "
     )
-    seal(forged)  # the forger seals it again
-    verify(forged)
+    write_checksums(forged)  # the forger seals it again
+    verify_checksums(forged)
     with pytest.raises(VerificationError, match="other scores when computed again"):
         recompute(forged)
 
@@ -112,7 +112,7 @@ def test_scores_that_evidence_does_not_give_are_seen(finished: Path, tmp_path: P
 def test_a_misspelt_metric_fails_before_the_work(inputs: Path, tmp_path: Path) -> None:
     spec = read_spec(inputs / "spec.yaml")
     metrics = [spec.metrics[0].model_copy(update={"name": "cemm"})]
-    at = Places(inputs / "data", tmp_path / "out", tmp_path / "cache")
+    at = RunPaths(inputs / "data", tmp_path / "out", tmp_path / "cache")
     with pytest.raises(EvidenceError, match="metric"):
         run(spec.model_copy(update={"metrics": metrics}), at)
     assert not (tmp_path / "cache").exists()
@@ -131,7 +131,7 @@ def test_a_headline_that_no_score_matches_fails_before_the_work(
     inputs: Path, tmp_path: Path, headline: dict[str, Any], says: str
 ) -> None:
     given = read_spec(inputs / "spec.yaml").model_dump() | {"headlines": headline}
-    at = Places(inputs / "data", tmp_path / "out", tmp_path / "cache")
+    at = RunPaths(inputs / "data", tmp_path / "out", tmp_path / "cache")
     with pytest.raises(EvidenceError, match=says):
         run(RunSpec.model_validate(given), at)
 
@@ -139,7 +139,7 @@ def test_a_headline_that_no_score_matches_fails_before_the_work(
 def test_stored_evidence_can_be_scored_without_a_pipeline(finished: Path, tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text("name: again\nevidence: [evidence/seed-0/location]\n")
     spec = read_spec(tmp_path / "s.yaml")
-    found = run(spec, Places(finished, tmp_path / "out", tmp_path))
+    found = run(spec, RunPaths(finished, tmp_path / "out", tmp_path))
     assert {s.metric for s in found.scores} >= {
         "concept_existence", "concept_global_importance", "concept_location", "pointing_game",
         "task_leakage_given_concept",

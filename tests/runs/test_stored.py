@@ -17,20 +17,20 @@ from theodolite._planted.concepts import planted_concepts, planted_locations
 from theodolite._planted.leakage import planted_leakage
 from theodolite._planted.maps import PlantedMaps
 from theodolite._planted.surrogates import planted_surrogates
-from theodolite._runs import price
+from theodolite._runs import cost_estimate
 from theodolite._runs import run as run_module
 from theodolite._runs.auditing.front import audit
-from theodolite._runs.content import score_run
 from theodolite._runs.engine.checkpoints import CheckpointStore
 from theodolite._runs.engine.local_processes import LocalProcesses
 from theodolite._runs.engine.worker_choice import Engine
 from theodolite._runs.engine.worker_pool import WorkerPool
-from theodolite._runs.folder.folder import prepare_folder
-from theodolite._runs.folder.seal import seal
+from theodolite._runs.folder.checksums import write_checksums
+from theodolite._runs.folder.preparation import prepare_folder
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.inputs import Places
-from theodolite._runs.recompute import recompute
+from theodolite._runs.recomputation import recompute
 from theodolite._runs.run import rehearse, run
+from theodolite._runs.run_content import score_run
+from theodolite._runs.run_inputs import RunPaths
 from theodolite._scoring import passes
 from theodolite._scoring.evaluate import Resampling
 from theodolite._storage.stores import Store
@@ -64,9 +64,9 @@ def spec(name: str = "evidence", **more: Any) -> RunSpec:
 
 def done(given: RunSpec, data: Path, out: Path, engine: Engine | None = None) -> Path:
     prepare_folder(out, overwrite=False)
-    run(given, Places(data, out, out), engine=engine)
+    run(given, RunPaths(data, out, out), engine=engine)
     write_report(out)
-    seal(out)
+    write_checksums(out)
     return out
 
 
@@ -112,7 +112,7 @@ def test_pieces_give_the_scores_of_the_whole(
 def test_samples_and_conflicts_are_those_of_memory(tmp_path: Path) -> None:
     evidence = planted_locations(150)
     store(evidence, tmp_path / "evidence", 64)
-    run(spec(), Places(tmp_path, tmp_path / "pieces", tmp_path / "pieces"))
+    run(spec(), RunPaths(tmp_path, tmp_path / "pieces", tmp_path / "pieces"))
     score_run(spec(), Produced([[evidence]])).write(tmp_path / "memory")
     for name in ("per_sample.parquet", "conflicts.json"):
         read = read_parquet if name.endswith("parquet") else Path.read_bytes
@@ -166,11 +166,11 @@ def test_a_run_is_frozen_sealed_and_can_be_computed_again(tmp_path: Path) -> Non
     given = spec(metrics=[{"name": "concept_existence"}])
     out = tmp_path / "out"
     prepare_folder(out, overwrite=False)
-    run(given, Places(tmp_path, out, out), command="first")
+    run(given, RunPaths(tmp_path, out, out), command="first")
     frozen = (out / "run.json").read_bytes()
     prepare_folder(out, overwrite=False)  # it was never sealed: it goes on
     assert not (out / "scores.json").exists()
-    run(given, Places(tmp_path, out, out), command="second")
+    run(given, RunPaths(tmp_path, out, out), command="second")
     assert (out / "run.json").read_bytes() == frozen
     record = json.loads(frozen)
     assert (
@@ -179,14 +179,14 @@ def test_a_run_is_frozen_sealed_and_can_be_computed_again(tmp_path: Path) -> Non
         and record["cores"] >= 1
     )
     write_report(out)
-    seal(out)
+    write_checksums(out)
     for share in (0.01, 0.5, 1.0):
         assert recompute(out, share=share) > 10
     # a piece that was changed, and sealed by whoever changed it; some pieces hold the same numbers
     piece, *others = sorted((out / "pieces").iterdir())
     other = next(path for path in others if path.read_bytes() != piece.read_bytes())
     piece.write_bytes(other.read_bytes())
-    seal(out)
+    write_checksums(out)
     with pytest.raises(VerificationError, match=r"holds the piece"):
         recompute(out)
 
@@ -201,18 +201,18 @@ def test_a_rehearsal_leaves_its_pieces_to_the_run(
     )
     whole = done(asked, tmp_path, tmp_path / "whole")
     out = tmp_path / "out"
-    estimate = rehearse(asked, Places(tmp_path, out, out), overwrite=False)
+    estimate = rehearse(asked, RunPaths(tmp_path, out, out), overwrite=False)
     assert estimate is not None and estimate.wall() > 0
     pieces = next(step for step in estimate.passes if step.what == "pieces")
     assert pieces.left == pieces.pieces == 10 and pieces.traffic.bytes > 0
     assert any(step.what == "drawing" for step in estimate.passes)
     assert any("estimated from 400 of 600" in note for note in estimate.notes)
     assert len(list((out / "pieces").iterdir())) >= 2 and not (out / "scores.json").exists()
-    monkeypatch.setattr(price, "MANY_PIECES", 1)
+    monkeypatch.setattr(cost_estimate, "MIN_SHARDS", 1)
     monkeypatch.setattr(run_module, "MINUTE", 0.0)
     lines: list[str] = []
     run(
-        asked, Places(tmp_path, out, out), overwrite=False,
+        asked, RunPaths(tmp_path, out, out), overwrite=False,
         announce=lambda found: lines.append(found.line()),
     )  # fmt: skip
     assert len(lines) == 1 and lines[0].startswith("about ") and "a process" in lines[0]
@@ -242,7 +242,7 @@ def test_a_partial_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ConceptExistence, "of", faulty)
     given = spec(metrics=[{"name": "concept_existence"}])
     out = tmp_path / "out"
-    found = run(given, Places(tmp_path, out, out))
+    found = run(given, RunPaths(tmp_path, out, out))
     assert found.failed_tasks == 1
     assert {score.n for score in found.scores} == {640 - 64}
     made = json.loads((out / "produced.json").read_text())
@@ -250,12 +250,12 @@ def test_a_partial_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = read_parquet(out / "failed.parquet")
     assert table["error"] == ["MemoryError"] and table["tries"] == [3]
     assert "Partial: 1 pieces of the evidence" in write_report(out).read_text()
-    seal(out)
+    write_checksums(out)
     recompute(out, share=1.0)
     monkeypatch.setattr(ConceptExistence, "of", whole)
     before = {path.name for path in (out / "pieces").iterdir()}
     prepare_folder(out, overwrite=False)  # the same again: what failed is tried
-    again = run(given, Places(tmp_path, out, out))
+    again = run(given, RunPaths(tmp_path, out, out))
     assert again.failed_tasks == 0 and {score.n for score in again.scores} == {640}
     assert before & {path.name for path in (out / "pieces").iterdir()}, "pieces are used again"
     assert not (out / "failed.parquet").exists()
@@ -293,11 +293,11 @@ MEASURE = """
 import resource, sys
 from pathlib import Path
 from theodolite._runs.engine.worker_choice import Engine
-from theodolite._runs.run import Places, run
+from theodolite._runs.run import RunPaths, run
 from theodolite._runs.folder.spec import read_spec
 data, name, out = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
 spec = read_spec(data / "spec.yaml").model_copy(update={"evidence": [name]})
-run(spec, Places(data, out, out), engine=Engine("local", 1))
+run(spec, RunPaths(data, out, out), engine=Engine("local", 1))
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
@@ -335,14 +335,14 @@ def test_evidence_in_a_bucket(tmp_path: Path, s3: str) -> None:
     here = done(spec(metrics=metrics), tmp_path, tmp_path / "here")
     there = tmp_path / "there"
     engine = Engine("local", 2, checkpoint_dir=f"{s3}/pieces")
-    run(spec(f"{s3}/evidence", metrics=metrics), Places(tmp_path, there, there), engine=engine)
+    run(spec(f"{s3}/evidence", metrics=metrics), RunPaths(tmp_path, there, there), engine=engine)
     contents = [json.loads((folder / "scores.json").read_text()) for folder in (here, there)]
     names = [content.pop("subject")["explanation"] for content in contents]
     assert contents[0] == contents[1] and len(set(names)) == 2, "each names where its evidence lies"
     assert not (there / "pieces").exists()
     assert len(Store.at(f"{s3}/pieces").names()) == 8
     write_report(there)
-    seal(there)
+    write_checksums(there)
     with pytest.raises(ValueError, match="Pass --buckets if you trust"):
         recompute(there, share=0.5)
     recompute(there, share=0.5, buckets=True)
@@ -354,7 +354,7 @@ def test_one_kind_twice_is_refused(tmp_path: Path) -> None:
     store(replace(evidence, truth=~np.asarray(evidence.truth)), tmp_path / "b", 64)
     given = RunSpec.model_validate({"name": "x", "evidence": ["a", "b"], "resampling": FEW})
     with pytest.raises(ValueError, match="one of a kind"):
-        run(given, Places(tmp_path, tmp_path / "out", tmp_path / "out"))
+        run(given, RunPaths(tmp_path, tmp_path / "out", tmp_path / "out"))
 
 
 def test_all_states_are_of_the_same_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -371,7 +371,7 @@ def test_all_states_are_of_the_same_pieces(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(ConceptExistence, "of", faulty)
     given = spec(metrics=[{"name": "concept_existence"}])
-    partly = run(given, Places(tmp_path, tmp_path / "out", tmp_path / "out"))
+    partly = run(given, RunPaths(tmp_path, tmp_path / "out", tmp_path / "out"))
     monkeypatch.setattr(ConceptExistence, "of", whole)
     rest = np.r_[0:128, 192:640]
     expected = audit(evidence[rest], Resampling(resamples=60))
@@ -395,7 +395,7 @@ def test_large_states_are_kept_together(tmp_path: Path, monkeypatch: pytest.Monk
     given = spec(metrics=[{"name": "concept_existence"}])
     for name, kept in (("much", 1 << 30), ("little", 20_000)):
         monkeypatch.setattr(passes, "MAX_STORED_BYTES", kept)
-        run(given, Places(tmp_path, tmp_path / name, tmp_path / name))
+        run(given, RunPaths(tmp_path, tmp_path / name, tmp_path / name))
     sizes = [len(list((tmp_path / name / "pieces").iterdir())) for name in ("much", "little")]
     assert sizes[1] < sizes[0] == 22
     files = [(tmp_path / name / "scores.json").read_bytes() for name in ("much", "little")]

@@ -14,7 +14,7 @@ import theodolite
 from support.runs.command_line import theodolite as command
 from theodolite._planted.examples import plant_example
 from theodolite._runs import run as run_module
-from theodolite._runs.folder import run_file
+from theodolite._runs.folder import run_records
 from theodolite._verdicts import answers as answers_module
 from theodolite.evidence.plugins import is_ours
 from theodolite.evidence.registry import kinds
@@ -27,7 +27,7 @@ def stop_the_clock() -> None:
     """What a run takes, and when, is not what it says."""
     for module in (run_module, answers_module):
         module.time = SimpleNamespace(monotonic=lambda: 0.0)  # type: ignore[attr-defined]
-    run_file.datetime = SimpleNamespace(now=lambda _: NOW)  # type: ignore[attr-defined,misc]
+    run_records.datetime = SimpleNamespace(now=lambda _: NOW)  # type: ignore[attr-defined,misc]
 
 
 def outputs(evidence: Any, out: Path) -> list[str]:

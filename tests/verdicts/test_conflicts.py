@@ -13,10 +13,10 @@ from sklearn.metrics import cohen_kappa_score
 
 import theodolite
 from support.evidence.two_questions import finished, image, opposite
-from theodolite._runs.folder.run_file import MadeRecord
-from theodolite._runs.folder.seal import seal
-from theodolite._runs.recompute import recompute
-from theodolite._runs.run_folder import RunFolder
+from theodolite._runs.folder.checksums import write_checksums
+from theodolite._runs.folder.run_records import ProducedRecord
+from theodolite._runs.folder_reader import RunFolder
+from theodolite._runs.recomputation import recompute
 from theodolite._scoring.request import Resampling
 from theodolite._storage.records import read_record
 from theodolite._verdicts.conflicts.counts import counted, most_extreme
@@ -400,7 +400,7 @@ def test_a_run_keeps_them_with_images(tmp_path: Path) -> None:
     folder = finished(tmp_path / "run")
     kept = RunFolder(folder).conflicts()
     assert [(one.n, one.share) for one in kept.conflicts] == [(16, 0.5), (16, 0.5)]
-    shown = read_record(folder / "produced.json", MadeRecord).conflict_examples
+    shown = read_record(folder / "produced.json", ProducedRecord).conflict_examples
     first = kept.strongest[0].examples[0].name
     assert shown[0].sample == first
     assert (folder / shown[0].file).read_bytes() == image(first)
@@ -417,12 +417,12 @@ def test_a_run_of_one_question_writes_no_file(tmp_path: Path) -> None:
 
 def test_they_are_computed_again_with_the_run(tmp_path: Path) -> None:
     folder = finished(tmp_path / "run")
-    seal(folder)
+    write_checksums(folder)
     recompute(folder)
     path = folder / "conflicts.json"
     changed = path.read_text().replace("16", "17", 1)
     assert changed != path.read_text()
     path.write_text(changed)
-    seal(folder)
+    write_checksums(folder)
     with pytest.raises(VerificationError, match="other scores when computed again"):
         recompute(folder)

@@ -12,11 +12,11 @@ import yaml
 
 pytest.importorskip("lightning")
 
-from theodolite._runs.folder.seal import seal
+from theodolite._runs.folder.checksums import write_checksums
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.inputs import Places
-from theodolite._runs.recompute import recompute
+from theodolite._runs.recomputation import recompute
 from theodolite._runs.run import run
+from theodolite._runs.run_inputs import RunPaths
 from theodolite._storage.tables import read_parquet
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.concept import ConceptEvidence
@@ -159,7 +159,7 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "compared_metrics": [m for name, m in metrics.items() if name not in LONG],
         }
     )
-    run(spec, Places(root, out, root / "cache"))
+    run(spec, RunPaths(root, out, root / "cache"))
     write_report(out)
     return out
 
@@ -182,7 +182,7 @@ def test_tabulartoy_protocol_in_short(toy: Path) -> None:
     assert table["rows"][0]["paper"] == [0.75, 0.0034]
     page = (toy / "report.html").read_text()
     assert "complete-soft-0.01" in page
-    seal(toy)
+    write_checksums(toy)
     assert recompute(toy) > 0
     scores = toy / "compared" / "complete-hard" / "seed-1" / "concept" / "values.npy"
     before = scores.read_bytes()
@@ -264,7 +264,7 @@ def test_dsprites_protocol_in_short(tmp_path: Path) -> None:
     spec = short("leakage_dsprites.yaml", dataset=changes, pipeline={"models": models})
     out = tmp_path / "out"
     out.mkdir()
-    run(spec, Places(tmp_path, out, tmp_path / "cache"))
+    run(spec, RunPaths(tmp_path, out, tmp_path / "cache"))
     names = [m["name"] for m in json.loads((out / "compared.json").read_text())["models"]]
     assert names == ["complete-soft-1", "related-soft-1", "complete-cem-1-0", "images-soft-1"]
     assert write_report(out).stat().st_size > 20_000
@@ -279,7 +279,7 @@ def test_cub_protocol_in_short(shared_data: Path, tmp_path: Path) -> None:
     spec = RunSpec.model_validate(spec.model_dump() | {"metrics": metrics, "compared_metrics": []})
     out = tmp_path / "out"
     out.mkdir()
-    found = run(spec, Places(shared_data, out, tmp_path / "cache"))
+    found = run(spec, RunPaths(shared_data, out, tmp_path / "cache"))
     (leak,) = [s for s in found.scores if s.metric == "task_leakage_given_concept"]
     assert len(leak.detail.values) == 22
     assert 0 <= leak.value <= 1
@@ -296,7 +296,7 @@ def test_true_concepts_and_heads_in_short(tmp_path: Path) -> None:
     content["pipeline"]["models"] = models
     out = tmp_path / "out"
     out.mkdir()
-    run(RunSpec.model_validate(content), Places(tmp_path, out, tmp_path / "cache"))
+    run(RunSpec.model_validate(content), RunPaths(tmp_path, out, tmp_path / "cache"))
     compared = json.loads((out / "compared.json").read_text())["models"]
     right = {m["name"]: m["scores"][0]["value"] for m in compared}
     assert right["toy-linear-converged"] == right["toy_nonlinear-linear-converged"] == 1.0

@@ -9,9 +9,9 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from theodolite._runs.content import score_run
-from theodolite._runs.folder.run_file import run_record
+from theodolite._runs.folder.run_records import build_run_record
 from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.run_content import score_run
 from theodolite._storage.records import write_record
 from theodolite.evidence.axes import Classes, Concepts, Policies
 from theodolite.evidence.kinds.concept import ConceptEvidence
@@ -59,7 +59,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ],
         about={"name": "honest", "data": "same"},
     )  # fmt: skip
-    write_record(folder / "run.json", run_record(spec, ""))
+    write_record(folder / "run.json", build_run_record(spec, ""))
     score_run(spec, made).write(folder)
     write_report(folder)
     return folder

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from support.runs.compared_runs import spoilt
-from theodolite._runs.content import score_run
-from theodolite._runs.folder.run_file import run_record
+from theodolite._runs.folder.run_records import build_run_record
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.run_folder import RunFolder
+from theodolite._runs.folder_reader import RunFolder
+from theodolite._runs.run_content import score_run
 from theodolite._storage.records import write_record
 from theodolite.errors import EvidenceError
 from theodolite.evidence.pipeline_output import Produced
@@ -32,7 +32,7 @@ def write_run(folder: Path, grid: dict[str, object]) -> Path:
         {"name": "tables", "evidence": ["x"], "metrics": [metric], "resampling": {"resamples": 20},
          "report": {"tables": [TABLE, TABLE | {"metric": "pointing_game"}], "grids": [grid]}}
     )  # fmt: skip
-    write_record(folder / "run.json", run_record(spec, ""))
+    write_record(folder / "run.json", build_run_record(spec, ""))
     score_run(spec, Produced([[spoilt(0.2)]], tables={"settings": SETTINGS})).write(folder)
     return folder
 

@@ -8,9 +8,9 @@ import pytest
 from scipy import stats
 
 from support.runs.rated_run import HOSTILE, METRICS, with_numbers
-from theodolite._runs.content import score_run
-from theodolite._runs.folder.run_file import run_record
+from theodolite._runs.folder.run_records import build_run_record
 from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.run_content import score_run
 from theodolite._storage.records import write_record
 from theodolite.evidence.pipeline_output import ComparedModel, Produced
 from theodolite.evidence.rating_summary import aggregate_ratings
@@ -49,7 +49,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             }
         },
     )
-    write_record(out / "run.json", run_record(spec, ""))
+    write_record(out / "run.json", build_run_record(spec, ""))
     score_run(spec, made).write(out)
     write_report(out)
     return out

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from theodolite._runs.folder.run_file import ExplainedRecord, MadeRecord, run_record
-from theodolite._runs.folder.seal import seal
+from theodolite._runs.folder.checksums import write_checksums
+from theodolite._runs.folder.run_records import ExplanationRecord, ProducedRecord, build_run_record
 from theodolite._runs.folder.spec import read_spec
 from theodolite._storage.records import write_record
 from theodolite._storage.tables import write_parquet
@@ -163,29 +163,29 @@ def test_a_run_is_kept_whole_sealed_and_of_this_protocol(tmp_path: Path) -> None
     planted_run(tmp_path)
     spec = read_spec(DETECTION)
     write_record(tmp_path / "scores.json", ScoresFile(scores=[]))
-    write_record(tmp_path / "run.json", run_record(spec, "run"))
+    write_record(tmp_path / "run.json", build_run_record(spec, "run"))
     write_record(
         tmp_path / "produced.json",
-        MadeRecord(explained=ExplainedRecord(), seconds_scoring=7.3, inputs={"a": "0"}),
+        ProducedRecord(explained=ExplanationRecord(), seconds_scoring=7.3, inputs={"a": "0"}),
     )
-    seal(tmp_path)
+    write_checksums(tmp_path)
     result = result_of(tmp_path, DETECTION)
     assert result.protocol == spec.name and result.seal == result.digest()
-    write_record(tmp_path / "run.json", run_record(spec, "on another day"))
+    write_record(tmp_path / "run.json", build_run_record(spec, "on another day"))
     write_record(
         tmp_path / "produced.json",
-        MadeRecord(explained=ExplainedRecord(), seconds_scoring=15.1, inputs={"a": "0"}),
+        ProducedRecord(explained=ExplanationRecord(), seconds_scoring=15.1, inputs={"a": "0"}),
     )
-    seal(tmp_path)
+    write_checksums(tmp_path)
     assert result_of(tmp_path, DETECTION) == result, "a second run gives the same bytes"
     write_record(
         tmp_path / "produced.json",
-        MadeRecord(explained=ExplainedRecord(), seconds_scoring=15.1, inputs={"a": "1"}),
+        ProducedRecord(explained=ExplanationRecord(), seconds_scoring=15.1, inputs={"a": "1"}),
     )
-    seal(tmp_path)
+    write_checksums(tmp_path)
     assert result_of(tmp_path, DETECTION).run != result.run, "other data are another run"
     (tmp_path / "findings.json").write_text("{}")
-    seal(tmp_path)
+    write_checksums(tmp_path)
     assert result_of(tmp_path, DETECTION).run != result.run, "what was computed is not the same"
     with pytest.raises(UnsafeInputError, match="other settings"):
         result_of(tmp_path, PROTOCOLS / "saliency_pets.yaml")
@@ -194,7 +194,7 @@ def test_a_run_is_kept_whole_sealed_and_of_this_protocol(tmp_path: Path) -> None
         result_of(tmp_path, DETECTION)
     planted_run(tmp_path / "short")
     fewer = spec.model_copy(update={"seeds": [1]})
-    write_record(tmp_path / "short" / "run.json", run_record(fewer, "run"))
-    seal(tmp_path / "short")
+    write_record(tmp_path / "short" / "run.json", build_run_record(fewer, "run"))
+    write_checksums(tmp_path / "short")
     with pytest.raises(UnsafeInputError, match="whole protocol"):
         result_of(tmp_path / "short", DETECTION)

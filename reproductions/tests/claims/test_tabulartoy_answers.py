@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from theodolite._runs.folder.run_file import run_record
+from theodolite._runs.folder.run_records import build_run_record
 from theodolite._runs.folder.spec import RunSpec, read_spec
 from theodolite._storage.records import write_record
 from theodolite._verdicts.scores_file import ComparedFile, ComparedRecord, ScoreRecord
@@ -85,7 +85,7 @@ def planted_run(folder: Path, protocol: str, value: Any) -> list[ComparedRecord]
     """A run folder with the planted scores, and evidence in which the concepts differ."""
     spec = read_spec(PROTOCOLS / f"{protocol}.yaml").model_copy(update={"seeds": list(FOLDS)})
     models = planted_models(spec, value)
-    write_record(folder / "run.json", run_record(spec, ""))
+    write_record(folder / "run.json", build_run_record(spec, ""))
     write_record(folder / "compared.json", ComparedFile(models=models))
     random = np.random.default_rng(2)
     truth = random.random((SAMPLES, 3)) < 0.5

@@ -12,10 +12,10 @@ import pytest
 import yaml
 
 from theodolite._runs.engine.worker_choice import Engine
-from theodolite._runs.folder.seal import seal
+from theodolite._runs.folder.checksums import write_checksums
 from theodolite._runs.folder.spec import read_spec
-from theodolite._runs.inputs import Places
 from theodolite._runs.run import run
+from theodolite._runs.run_inputs import RunPaths
 from theodolite.report.html import write_report
 from theodolite_reproductions.acceptance import embedding
 from theodolite_reproductions.claims.answers.votes import learned_answers
@@ -92,12 +92,12 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> list[EntryAnswer]:
     content |= {"seeds": [0, 1, 2], "resampling": {"resamples": 30}}
     content["studies"][0]["resamples"] = 100
     (root / "accepted_pasta.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
-    at = Places(root / "data", root / "run", root / "cache")
+    at = RunPaths(root / "data", root / "run", root / "cache")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(embedding, "load_embedding", lambda *_, **__: Letters())
         run(read_spec(root / "accepted_pasta.yaml"), at, engine=Engine(workers=1))
     write_report(at.out)
-    seal(at.out)
+    write_checksums(at.out)
     return list(result_of(at.out, root / "accepted_pasta.yaml").answers)
 
 

@@ -36,7 +36,7 @@ OURS = {
 @pytest.fixture
 def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Votes on explanations: long ones are liked."""
-    monkeypatch.setattr(registry, "registered", lambda group: {OURS[group].name: OURS[group]})
+    monkeypatch.setattr(registry, "find_registered", lambda group: {OURS[group].name: OURS[group]})
     random = np.random.default_rng(0)
     rows = ["item,rater,rating,text,context,image"]
     for item in range(60):

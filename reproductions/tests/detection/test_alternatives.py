@@ -10,8 +10,8 @@ import pytest
 from safetensors.numpy import save_file
 
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.inputs import Places
 from theodolite._runs.run import run
+from theodolite._runs.run_inputs import RunPaths
 from theodolite._storage.tables import read_parquet
 from theodolite._storage.text import read_csv
 from theodolite.datasets.masks.mask_folder import mask_folder
@@ -67,7 +67,7 @@ def tables(root: Path) -> dict[str, dict[str, list[Any]]]:
     })  # fmt: skip
     out = root / "out"
     out.mkdir()
-    run(spec, Places(root, out, root / "cache"))
+    run(spec, RunPaths(root, out, root / "cache"))
     names = ("alternatives", "tolerances", "specialized", "formula_scores", "units")
     return {name: read_parquet(out / "tables" / f"{name}.parquet") for name in names}
 

@@ -6,11 +6,11 @@ import pytest
 import yaml
 
 from support.real_masks import copy_some_masks
-from theodolite._runs.folder.seal import seal
+from theodolite._runs.folder.checksums import write_checksums
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.inputs import Places
-from theodolite._runs.recompute import recompute
+from theodolite._runs.recomputation import recompute
 from theodolite._runs.run import run
+from theodolite._runs.run_inputs import RunPaths
 from theodolite._storage.tables import read_parquet
 from theodolite.report.html import write_report
 from theodolite_reproductions.protocols import PROTOCOLS
@@ -26,7 +26,9 @@ def test_the_protocol_in_short(shared_data: Path, tmp_path: Path) -> None:
     content["resampling"]["resamples"] = 20
     out = tmp_path / "out"
     out.mkdir()
-    found = run(RunSpec.model_validate(content), Places(tmp_path / "data", out, tmp_path / "cache"))
+    found = run(
+        RunSpec.model_validate(content), RunPaths(tmp_path / "data", out, tmp_path / "cache")
+    )
     by_metric = {s.metric: s for s in found.scores}
     assert set(by_metric) == {
         "detection_accuracy", "unit_iou", "pixel_recall", "detection_and_accuracy",
@@ -53,5 +55,5 @@ def test_the_protocol_in_short(shared_data: Path, tmp_path: Path) -> None:
     )
     page = write_report(out).read_text()
     assert page.count('<li class="unit">') == 4 and "Do longer formulas say more?" in page
-    seal(out)
+    write_checksums(out)
     recompute(out)

@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from theodolite._planted.saliency import planted_saliency
-from theodolite._runs.folder.headlines import build_requests
 from theodolite._runs.folder.spec import MetricSpec
+from theodolite._runs.folder.spec_answers import build_requests
 from theodolite.evidence.axes import Measures, Samples
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.metrics.faithful.maps import RemovalFaithfulness

@@ -7,7 +7,7 @@ import pytest
 
 import theodolite as th
 from support.runs.command_line import theodolite
-from theodolite._runs.folder.protocols import protocol_file, short_form
+from theodolite._runs.folder.protocols import find_protocol_file, shorten_spec
 from theodolite._runs.folder.spec import read_spec
 from theodolite.errors import UnsafeInputError
 from theodolite_reproductions.protocols import PROTOCOLS
@@ -31,16 +31,16 @@ def test_show_prints_the_file() -> None:
 
 def test_a_file_is_taken_before_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert protocol_file("saliency_pets") == PROTOCOLS / "saliency_pets.yaml"
+    assert find_protocol_file("saliency_pets") == PROTOCOLS / "saliency_pets.yaml"
     Path("saliency_pets").write_text("")
-    assert protocol_file("saliency_pets") == Path("saliency_pets")
+    assert find_protocol_file("saliency_pets") == Path("saliency_pets")
     with pytest.raises(UnsafeInputError, match="theodolite protocols"):
-        protocol_file("no_such")
+        find_protocol_file("no_such")
 
 
 def test_a_short_form_has_one_seed_and_few_resamples() -> None:
     whole = read_spec(PROTOCOLS / "alignment_monumai.yaml")
-    short = short_form(whole)
+    short = shorten_spec(whole)
     assert short.seeds == whole.seeds[:1]
     assert short.resampling.resamples == 100
     assert short.metrics == whole.metrics

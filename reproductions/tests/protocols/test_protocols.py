@@ -7,11 +7,11 @@ from typing import Any
 
 import yaml
 
-from theodolite._runs.folder.seal import seal, verify
+from theodolite._runs.folder.checksums import verify_checksums, write_checksums
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.inputs import Places
-from theodolite._runs.recompute import recompute
+from theodolite._runs.recomputation import recompute
 from theodolite._runs.run import run
+from theodolite._runs.run_inputs import RunPaths
 from theodolite.report.html import write_report
 from theodolite_reproductions.protocols import PROTOCOLS
 
@@ -57,7 +57,7 @@ def test_cub(shared_data: Path, tmp_path: Path) -> None:
     some_of_cub(shared_data, tmp_path / "data", 48)
     out = tmp_path / "out"
     out.mkdir()
-    found = run(short("alignment_cub.yaml"), Places(tmp_path / "data", out, tmp_path / "cache"))
+    found = run(short("alignment_cub.yaml"), RunPaths(tmp_path / "data", out, tmp_path / "cache"))
     by = {(s.metric, s.options.get("rank_by"), s.options.get("population"),
            s.options.get("top"), s.options.get("alpha")): s for s in found.scores}  # fmt: skip
     named = by["concept_existence", "contribution", "all", 5, None]
@@ -70,8 +70,8 @@ def test_cub(shared_data: Path, tmp_path: Path) -> None:
     page = write_report(out).read_text()
     assert page.count("data:image/") >= 2 and "Table 3." in page
     assert page.count("<use href=") >= 2 * 6, "an image, and five concepts on it"
-    seal(out)
-    verify(out)
+    write_checksums(out)
+    verify_checksums(out)
     recompute(out, share=0.3)
 
 
@@ -91,7 +91,7 @@ def test_monumai(shared_data: Path, tmp_path: Path) -> None:
     some_of_monumai(shared_data, tmp_path / "data", 160)
     out = tmp_path / "out"
     out.mkdir()
-    at = Places(tmp_path / "data", out, tmp_path / "cache")
+    at = RunPaths(tmp_path / "data", out, tmp_path / "cache")
     found = run(short("alignment_monumai.yaml"), at)
     answers = {v.question: v for v in found.verdicts}
     assert answers["exists"].score is not None and answers["located"].score is not None

@@ -14,11 +14,11 @@ import yaml
 pytest.importorskip("torch")
 import torch
 
-from theodolite._runs.folder.seal import seal
+from theodolite._runs.folder.checksums import write_checksums
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.inputs import Places
-from theodolite._runs.recompute import recompute
+from theodolite._runs.recomputation import recompute
 from theodolite._runs.run import run
+from theodolite._runs.run_inputs import RunPaths
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Samples
 from theodolite.evidence.files import load
@@ -104,7 +104,7 @@ def test_cifar(shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     )  # fmt: skip
     out = tmp_path / "out"
     data = some_of_cifar(shared_data, tmp_path / "data", 60)
-    found = run(spec, Places(data, out, tmp_path / "cache"))
+    found = run(spec, RunPaths(data, out, tmp_path / "cache"))
     by = {s.metric: s for s in found.scores if s.options.get("surrogate", "linear") == "linear"}
     assert 0 < by["surrogate_distance"].value < 1
     assert by["surrogate_distance"].interval is not None
@@ -128,7 +128,7 @@ def test_cifar(shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert all((out / file).stat().st_size > 100 for card in cards for file in card["files"])
     page = write_report(out)
     assert "ResNet-20" in page.read_text()
-    seal(out)
+    write_checksums(out)
     assert recompute(out, share=0.2) > 10
 
 
@@ -142,7 +142,7 @@ def test_cub(shared_data: Path, tmp_path: Path) -> None:
         curve_methods=["pca"],
     )  # fmt: skip
     out = tmp_path / "out"
-    run(spec, Places(shared_data, out, tmp_path / "cache"))
+    run(spec, RunPaths(shared_data, out, tmp_path / "cache"))
     evidence = load(out / "evidence" / "seed-0" / "surrogate")
     assert isinstance(evidence, SurrogateEvidence)
     assert len(evidence.classes) == 6 and evidence.head.shape == (6, 1280)

@@ -16,7 +16,7 @@ from scipy.stats import t
 
 import theodolite
 from support.runs.command_line import theodolite as theodolite_command
-from theodolite._runs.inputs import Places
+from theodolite._runs.run_inputs import RunPaths
 from theodolite.errors import EvidenceError
 from theodolite.evidence.files import save
 from theodolite.evidence.pipeline_output import silent
@@ -75,7 +75,7 @@ def folder(tmp_path: Path) -> Path:
 def measured(folder: Path) -> SweepRecord:
     sweep, protocol = read_sweep(folder / "sweep.yaml")
     (folder / "out").mkdir(exist_ok=True)
-    at = Places(folder / "data", folder / "out", folder / "cache")
+    at = RunPaths(folder / "data", folder / "out", folder / "cache")
     return run_sweep(sweep, protocol, at, silent)
 
 

@@ -17,9 +17,9 @@ pytest.importorskip("pytorch_grad_cam")
 import torch
 from safetensors.numpy import save_file
 
-from theodolite._runs.content import score_run
-from theodolite._runs.folder.run_file import begin, run_record
+from theodolite._runs.folder.run_records import build_run_record, write_run_record
 from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.run_content import score_run
 from theodolite._storage.tables import read_parquet, write_parquet
 from theodolite.datasets.votes.study import study_votes
 from theodolite.errors import EvidenceError, UnsafeInputError
@@ -129,7 +129,7 @@ def test_the_whole_way_to_the_report(produced: Produced, tmp_path: Path) -> None
                               "metrics": {name: metrics[name] for name in there}}  # fmt: skip
     content["resampling"]["resamples"] = 20
     spec = RunSpec.model_validate(content)
-    begin(tmp_path / "run.json", run_record(spec, "", "", {}))
+    write_run_record(tmp_path / "run.json", build_run_record(spec, "", "", {}))
     score_run(spec, produced).write(tmp_path)
     (record,) = read_findings(tmp_path)
     assert isinstance(record, TechniquesVotesRecord) and record.explanations == 29

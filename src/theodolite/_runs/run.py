@@ -6,25 +6,25 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from theodolite._runs.content import RunContent, score_run
+from theodolite._runs.cost_estimate import is_long, rehearse_pipeline, rehearse_stored
 from theodolite._runs.engine.run_cost import MINUTE, RunCost
 from theodolite._runs.engine.worker_choice import Engine, open_worker_pool
 from theodolite._runs.engine.worker_pool import WorkerPool
-from theodolite._runs.folder.folder import check_folder, check_no_linked_pieces, prepare_folder
-from theodolite._runs.folder.format import RUN
-from theodolite._runs.folder.piece_list import write_entries
-from theodolite._runs.folder.run_file import RunRecord, begin, run_record
+from theodolite._runs.folder.checkpoint_list import write_checkpoint_list
+from theodolite._runs.folder.file_names import RUN
+from theodolite._runs.folder.preparation import check_folder, check_no_linked_pieces, prepare_folder
+from theodolite._runs.folder.run_records import RunRecord, build_run_record, write_run_record
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.inputs import (
-    Places,
-    check_apart,
+from theodolite._runs.run_content import RunContent, score_run
+from theodolite._runs.run_inputs import (
+    RunPaths,
     check_names,
+    check_paths_outside_folder,
     check_requests,
-    in_pieces,
-    maker,
+    is_sharded,
+    load_inputs,
 )
-from theodolite._runs.price import is_long, price, price_pipeline
-from theodolite._runs.stored import StoredBundles, open_stored
+from theodolite._runs.stored_bundles import StoredBundles, open_stored
 from theodolite._scoring.passes import NOTHING_COUNTED
 from theodolite._storage.records import read_record, write_record
 from theodolite._storage.tables import write_parquet
@@ -36,7 +36,7 @@ from theodolite.evidence.workers import Workers
 
 def run(  # noqa: PLR0913  each is a choice of the caller
     spec: RunSpec,
-    at: Places,
+    at: RunPaths,
     progress: Progress = silent,
     command: str = "",
     engine: Engine | None = None,
@@ -58,7 +58,7 @@ def run(  # noqa: PLR0913  each is a choice of the caller
         overwrite: Whether to replace what is in the folder; None: it is prepared already.
         announce: Called before a run of stored evidence that will take more than a minute.
     """
-    begun = _begin(spec, at, progress, command, engine, overwrite=overwrite)
+    begun = _prepare_run(spec, at, progress, command, engine, overwrite=overwrite)
     checkpoints = begun.engine.checkpoint_dir
     with open_worker_pool(begun.engine, at.out, progress, begun.largest_shard) as workers:
         if workers.instead:
@@ -67,11 +67,11 @@ def run(  # noqa: PLR0913  each is a choice of the caller
             if begun.stored is not None and announce is not None:
                 _announce_price(spec, begun.stored, workers, announce)
             content = _score(spec, begun, workers, progress)
-            content = _with_engine(content, workers, checkpoints or "")
+            content = _add_engine_record(content, workers, checkpoints or "")
             content.write(at.out)
         finally:
             _write_failed(at.out, workers)
-        write_entries(at.out, workers.used.values())
+        write_checkpoint_list(at.out, workers.used.values())
         if checkpoints is None:
             workers.checkpoints.keep_only(workers.keys)
     return content.answers
@@ -79,7 +79,7 @@ def run(  # noqa: PLR0913  each is a choice of the caller
 
 def rehearse(
     spec: RunSpec,
-    at: Places,
+    at: RunPaths,
     progress: Progress = silent,
     command: str = "",
     engine: Engine | None = None,
@@ -90,21 +90,21 @@ def rehearse(
 
     A few tasks are done, and need not be done again by the run.
     """
-    if not (open_stored(spec, at.data) or in_pieces(spec, at)):
+    if not (open_stored(spec, at.data) or is_sharded(spec, at)):
         return None
     started = time.monotonic()
-    begun = _begin(spec, at, progress, command, engine, overwrite=overwrite)
+    begun = _prepare_run(spec, at, progress, command, engine, overwrite=overwrite)
     with open_worker_pool(begun.engine, at.out, progress, begun.largest_shard) as workers:
         before = time.monotonic() - started  # which the run itself does as well
         if begun.stored is None:
-            estimate = price_pipeline(begun.make, workers)
+            estimate = rehearse_pipeline(begun.make, workers)
         else:
-            estimate = price(spec, begun.stored, workers)
+            estimate = rehearse_stored(spec, begun.stored, workers)
     return replace(estimate, start_seconds=estimate.start_seconds + before)
 
 
 @dataclass(frozen=True, eq=False)
-class _Begun:
+class _PreparedRun:
     """A run whose inputs were checked and whose folder is prepared."""
 
     engine: Engine
@@ -117,15 +117,15 @@ class _Begun:
         return 0 if self.stored is None else self.stored.largest_shard()
 
 
-def _begin(
+def _prepare_run(
     spec: RunSpec,
-    at: Places,
+    at: RunPaths,
     progress: Progress,
     command: str,
     engine: Engine | None,
     *,
     overwrite: bool | None,
-) -> _Begun:
+) -> _PreparedRun:
     """Check all that the run reads, prepare its folder, and write ``run.json``."""
     engine = engine or Engine(workers=1)
     if overwrite is None:
@@ -133,21 +133,23 @@ def _begin(
     else:
         check_folder(at.out, overwrite=overwrite)
     check_names(spec)  # a misspelt metric must not cost an hour first
-    check_apart(spec, at, engine)
+    check_paths_outside_folder(spec, at, engine)
     stored, inputs = open_stored(spec, at.data), {}
     if stored is None:
-        make = maker(spec, at, progress)
+        make = load_inputs(spec, at, progress)
     else:
         check_requests(spec, stored.kinds)
         inputs, notes = stored.digests(), stored.notes()
         make = lambda _: Produced([], inputs=inputs, notes=notes)  # noqa: E731
     if overwrite is not None:
         prepare_folder(at.out, overwrite=overwrite)
-    begin(at.out / RUN, run_record(spec, command, engine.chosen()[1], inputs))
-    return _Begun(engine, make, stored)
+    write_run_record(at.out / RUN, build_run_record(spec, command, engine.chosen()[1], inputs))
+    return _PreparedRun(engine, make, stored)
 
 
-def _score(spec: RunSpec, begun: _Begun, workers: WorkerPool, progress: Progress) -> RunContent:
+def _score(
+    spec: RunSpec, begun: _PreparedRun, workers: WorkerPool, progress: Progress
+) -> RunContent:
     try:
         produced = begun.make(workers)
         return score_run(spec, produced, progress, stored=begun.stored, workers=workers)
@@ -159,7 +161,7 @@ def _score(spec: RunSpec, begun: _Begun, workers: WorkerPool, progress: Progress
         raise EvidenceError(error.what, got, error.expected, error.hint) from error
 
 
-def _with_engine(content: RunContent, workers: WorkerPool, checkpoints: str) -> RunContent:
+def _add_engine_record(content: RunContent, workers: WorkerPool, checkpoints: str) -> RunContent:
     """Add to the record what the engine did: given up tasks, a cluster open to anybody, machines
     that differ."""
     notes = [f"Engine: {workers.instead}"] if workers.instead else []
@@ -207,7 +209,7 @@ def _announce_price(
     try:
         if not is_long(spec, stored):
             return
-        estimate = price(spec, stored, workers)
+        estimate = rehearse_stored(spec, stored, workers)
     except Exception:  # noqa: BLE001  the run itself says what is wrong, if anything is
         return
     workers.watch.expect([step.wall(estimate.workers) for step in estimate.passes])

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from theodolite._runs.finished import read_finished
-from theodolite._runs.folder.run_file import read_produced
+from theodolite._runs.finished_run import read_finished_run
+from theodolite._runs.folder.run_records import read_produced
 from theodolite.errors import printable
 from theodolite.report.dossier.signed import read_signature
 from theodolite.report.head import bottom_line
@@ -34,7 +34,7 @@ class LoggedScores:
 
 def logged(folder: Path | str, dossier: Path | str | None = None) -> LoggedScores:
     """Read a run folder, after its seal was checked, and a signed dossier of it."""
-    finished = read_finished(Path(folder))
+    finished = read_finished_run(Path(folder))
     numbers: dict[str, float] = {}
     for name, score in _name_scores(finished.scores):
         if score.question == "faithful" and not finished.subject.decides:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from PIL.Image import Image
 
-from theodolite._runs.finished import read_finished
+from theodolite._runs.finished_run import read_finished_run
 from theodolite._storage.images import image_from, read_image
 from theodolite._storage.optional import require
 from theodolite._storage.paths import all_or_nothing, confined
@@ -119,7 +119,7 @@ def eval_result_entries(
     scores are left out. A folder whose bytes were changed is refused.
     """
     entry = require("huggingface_hub", "evaluation results", "hub").EvalResultEntry
-    run = read_finished(folder)
+    run = read_finished_run(folder)
     return [
         entry(
             dataset_id=dataset_id,

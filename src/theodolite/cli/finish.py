@@ -4,9 +4,9 @@ from pathlib import Path
 
 import typer
 
-from theodolite._runs.folder.headlines import decide_verdicts
-from theodolite._runs.folder.seal import seal
-from theodolite._runs.run_folder import RunFolder
+from theodolite._runs.folder.checksums import write_checksums
+from theodolite._runs.folder.spec_answers import decide_verdicts
+from theodolite._runs.folder_reader import RunFolder
 from theodolite.cli.interrupts import PARTIAL
 from theodolite.cli.tables import print_verdicts
 from theodolite.errors import printable
@@ -16,7 +16,7 @@ from theodolite.report.html import write_report
 def finish(out: Path, *, verdicts_too: bool = True, quiet: bool = False) -> int:
     """Write the report, seal the folder, print where it is, and return the exit code."""
     path = write_report(out)
-    seal(out)
+    write_checksums(out)
     run = RunFolder(out)
     failed = run.errors
     if verdicts_too:

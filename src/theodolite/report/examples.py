@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from theodolite._runs.folder.run_file import ExampleRecord
-from theodolite._runs.material import RunMaterial
+from theodolite._runs.folder.run_records import ExampleRecord
+from theodolite._runs.report_material import RunMaterial
 from theodolite._verdicts.answers import by_kind
 from theodolite.errors import UnsafeInputError
 from theodolite.evidence.kinds.concept import ConceptEvidence

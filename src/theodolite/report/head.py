@@ -4,7 +4,7 @@ answer."""
 from collections.abc import Sequence
 from typing import Any
 
-from theodolite._runs.folder.run_file import ExplainedRecord, MadeRecord, RunRecord
+from theodolite._runs.folder.run_records import ExplanationRecord, ProducedRecord, RunRecord
 from theodolite.evidence.subject import Subject
 from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import Question
@@ -51,7 +51,7 @@ FACTS = 2
 
 
 def head(
-    record: RunRecord, made_record: MadeRecord, verdicts: Sequence[Verdict], subject: Subject
+    record: RunRecord, made_record: ProducedRecord, verdicts: Sequence[Verdict], subject: Subject
 ) -> dict[str, Any]:
     """What the first screen of a report shows."""
     explained = made_record.explained
@@ -124,7 +124,7 @@ def _silence(n: int) -> str:
     return f"{number_word(n).capitalize()} {verb} not evaluated." if n else ""
 
 
-def partial(made_record: MadeRecord) -> str:
+def partial(made_record: ProducedRecord) -> str:
     """What comes before any verdict, if pieces of work were left out."""
     if not made_record.failed_tasks:
         return ""
@@ -172,7 +172,7 @@ def _not_asked(
     }
 
 
-def _described(record: RunRecord, made_record: MadeRecord, subject: Subject) -> str:
+def _described(record: RunRecord, made_record: ProducedRecord, subject: Subject) -> str:
     explained = made_record.explained
     if not explained.claim:
         of = subject.sentence.removeprefix("Audited: ").rstrip(".")
@@ -191,7 +191,7 @@ def _described(record: RunRecord, made_record: MadeRecord, subject: Subject) -> 
     return " ".join([*parts, *facts[:FACTS], audited])
 
 
-def _method(explained: ExplainedRecord) -> str:
+def _method(explained: ExplanationRecord) -> str:
     model = f" of {explained.model}" if explained.model else ""
     data = f", on {explained.data}" if explained.data else ""
     return f"{explained.method}{model}{data}"

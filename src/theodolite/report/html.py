@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from theodolite._runs.folder.chapters import installed_chapters
-from theodolite._runs.folder.headlines import decide_verdicts, headline_scores
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.material import RunMaterial
-from theodolite._runs.run_folder import RunFolder
+from theodolite._runs.folder.spec_answers import decide_verdicts, select_headline_scores
+from theodolite._runs.folder_reader import RunFolder
+from theodolite._runs.report_material import RunMaterial
 from theodolite._verdicts.missing import is_left_out
 from theodolite._verdicts.scores_file import ComparedRecord, NotComputedRecord
 from theodolite.evidence.subject import Subject
@@ -115,7 +115,7 @@ def _is_unshown(spec: RunSpec) -> bool:
 
 
 def _chapters(spec: RunSpec, scores: Sequence[Score], subject: Subject) -> list[dict[str, Any]]:
-    apart = {"faithful": stand_in_chapter(scores, headline_scores(spec, scores), subject)}
+    apart = {"faithful": stand_in_chapter(scores, select_headline_scores(spec, scores), subject)}
     return [
         chapter(question, spec, scores, apart.get(question))
         for question in QUESTIONS

@@ -6,7 +6,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from theodolite._runs.folder.run_file import MadeRecord, RunRecord
+from theodolite._runs.folder.run_records import ProducedRecord, RunRecord
 from theodolite._runs.folder.spec import RunSpec
 from theodolite.evidence.subject import Subject
 from theodolite.metrics.catalogue import catalogue
@@ -24,7 +24,7 @@ Limit = tuple[str, str | Markup]
 
 def limits(
     record: RunRecord,
-    made_record: MadeRecord,
+    made_record: ProducedRecord,
     verdicts: Sequence[Verdict],
     subject: Subject,
     noun: str,
@@ -59,7 +59,7 @@ def _compared_with(answered: Sequence[Verdict], subject: Subject) -> list[Limit]
     return [("Better than what?", text)]
 
 
-def _partial(made_record: MadeRecord) -> list[Limit]:
+def _partial(made_record: ProducedRecord) -> list[Limit]:
     n = made_record.failed_tasks
     text = f"{n:,} pieces of the evidence failed; every score is that of the rest."
     return [("This run is partial.", text)] if n else []
@@ -101,7 +101,7 @@ def _not_asked(verdicts: Sequence[Verdict], noun: str) -> list[Limit]:
 
 def doubts(
     spec: RunSpec,
-    made_record: MadeRecord,
+    made_record: ProducedRecord,
     verdicts: Sequence[Verdict],
     not_computed: Sequence[tuple[str, Sequence[str]]],
 ) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from theodolite._runs.material import RunMaterial
+from theodolite._runs.report_material import RunMaterial
 from theodolite._verdicts.scores_file import ComparedRecord, score_named, score_of
 from theodolite._verdicts.words import percent
 from theodolite.evidence.kinds.concept import ConceptEvidence

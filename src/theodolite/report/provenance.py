@@ -5,7 +5,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from theodolite._runs.folder.run_file import MadeRecord, RunRecord
+from theodolite._runs.folder.run_records import ProducedRecord, RunRecord
 from theodolite.report.head import fact_text
 
 CODE = Markup("<code>{}</code>")
@@ -18,7 +18,7 @@ COMMANDS = (
 """To be given in the folder that a report lies in, with what each shows."""
 
 
-def provenance(record: RunRecord, made_record: MadeRecord) -> dict[str, Any]:
+def provenance(record: RunRecord, made_record: ProducedRecord) -> dict[str, Any]:
     """Run, software, seeds and inputs, with the commands to check and to repeat them."""
     return {
         "facts": [(f"{n[:1].upper()}{n[1:]}", value) for n, value in _facts(record, made_record)],
@@ -33,7 +33,7 @@ def provenance(record: RunRecord, made_record: MadeRecord) -> dict[str, Any]:
     }
 
 
-def _facts(record: RunRecord, made_record: MadeRecord) -> list[tuple[str, str]]:
+def _facts(record: RunRecord, made_record: ProducedRecord) -> list[tuple[str, str]]:
     spec, resampling = record.spec, record.spec.resampling
     packages = ", ".join(f"{name} {version}" for name, version in record.packages.items())
     code = [("Code", record.code)] if record.code else []

@@ -103,7 +103,7 @@ def _audit_or_read(
 ) -> tuple[Any, Any, Path | None]:
     """Return the thresholds, the audit to compare with, and where its report is."""
     import theodolite  # noqa: PLC0415
-    from theodolite._runs.finished import read_finished  # noqa: PLC0415
+    from theodolite._runs.finished_run import read_finished_run  # noqa: PLC0415
     from theodolite._verdicts.gates.judge import read_thresholds  # noqa: PLC0415
     from theodolite.errors import EvidenceError  # noqa: PLC0415
 
@@ -111,7 +111,7 @@ def _audit_or_read(
     if run is not None:
         if evidence is not None or arguments:
             raise EvidenceError("theodolite_gate", "a run and something else", "one of them")
-        finished = read_finished(Path(run))
+        finished = read_finished_run(Path(run))
         return limits, finished, finished.report
     audit: Any = theodolite.audit
     result = audit(evidence, **arguments)

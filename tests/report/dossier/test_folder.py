@@ -14,7 +14,7 @@ from support.runs.command_line import Result, theodolite
 from support.runs.gated import small_run
 from support.runs.signing import FACTS, facts_file
 from support.servers.browser import axe_clean, chromium, fitting, opened
-from theodolite._runs.finished import read_finished
+from theodolite._runs.finished_run import read_finished_run
 from theodolite.report.dossier.content import DossierFile
 from theodolite.report.dossier.crosswalk import CROSSWALK
 from theodolite.report.dossier.facts import read_facts
@@ -156,7 +156,7 @@ def test_what_is_not_stated_says_so_and_nothing_is_markup(place: Path, tmp_path:
 
 def test_answers_are_the_sentences_of_the_report(place: Path) -> None:
     page = (place / "dossier" / "dossier.html").read_text()
-    asked = [v for v in read_finished(place / "run").verdicts if v.answer != "not_evaluated"]
+    asked = [v for v in read_finished_run(place / "run").verdicts if v.answer != "not_evaluated"]
     assert asked
     for verdict in asked:
         assert sentence(verdict) in page

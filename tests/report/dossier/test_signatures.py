@@ -13,7 +13,7 @@ import theodolite as library
 from support.runs.command_line import Result, theodolite
 from support.runs.gated import small_evidence, small_run
 from support.runs.signing import ADA, new_key, signed_dossier, signers_file
-from theodolite._runs.folder.seal import seal
+from theodolite._runs.folder.checksums import write_checksums
 from theodolite._scoring.evaluate import Resampling
 from theodolite.bridges._logged import logged
 from theodolite.report.exports.markdown_text import markdown_text
@@ -119,7 +119,7 @@ def test_a_forgery_that_is_sealed_again_is_refused(
     other = new_key(tmp_path, "mallory")
     forged = signed_dossier(run, tmp_path / "dossier", other)
     forge(run)
-    seal(run)
+    write_checksums(run)
     assert theodolite("verify", run).returncode == 0  # the seal alone does not tell
     shutil.rmtree(forged)
     exported = theodolite("export", run, "--dossier", forged, "--facts", tmp_path / "dossier.yaml")
@@ -144,7 +144,7 @@ def test_a_run_that_was_sealed_again_is_not_the_one_that_was_signed(
         np.save(path, np.load(path) + 0.25)
     else:
         path.write_bytes(path.read_bytes() + b" ")
-    seal(inside)
+    write_checksums(inside)
     refused(check(dossier, place), "run 'run'", "manifest.json")
     shutil.rmtree(inside)
     refused(check(dossier, place, "--run", _copy_and_seal(place, dossier.parent, name)))
@@ -154,7 +154,7 @@ def test_a_run_that_was_sealed_again_is_not_the_one_that_was_signed(
 def _copy_and_seal(place: Path, folder: Path, name: str) -> Path:
     run = Path(shutil.copytree(place / "run", folder / "other"))
     (run / name).write_bytes((run / name).read_bytes() + b" ")
-    seal(run)
+    write_checksums(run)
     return run
 
 
@@ -234,7 +234,7 @@ def test_model_cards_and_trackers_name_who_signed(place: Path, tmp_path: Path) -
         assert markdown_text(text) in card
     other = small_run(tmp_path / "run")
     (other / "produced.json").write_text((other / "produced.json").read_text() + " ")
-    seal(other)
+    write_checksums(other)
     refused(theodolite("export", other, *options, "--overwrite"), "another manifest.json")
     unsigned = shutil.copytree(place / "dossier", tmp_path / "unsigned")
     (unsigned / "statement.json.sig").unlink()

@@ -9,7 +9,7 @@ import pytest
 import theodolite
 from theodolite._planted.concepts import planted_concepts, planted_locations
 from theodolite._planted.ratings import planted_ratings
-from theodolite._runs.recompute import recompute
+from theodolite._runs.recomputation import recompute
 from theodolite._scoring.evaluate import Resampling
 from theodolite._verdicts.answers import answer
 from theodolite.errors import EvidenceError

@@ -8,9 +8,9 @@ import pytest
 
 import theodolite
 from theodolite._runs.auditing.network import _seen, network_evidence
-from theodolite._runs.folder.run_file import MadeRecord
-from theodolite._runs.folder.seal import seal
-from theodolite._runs.recompute import recompute
+from theodolite._runs.folder.checksums import write_checksums
+from theodolite._runs.folder.run_records import ProducedRecord
+from theodolite._runs.recomputation import recompute
 from theodolite._scoring.evaluate import Resampling
 from theodolite._storage.records import read_record
 from theodolite.datasets.folder import folder
@@ -53,7 +53,7 @@ def test_a_live_network_answers_five_questions(shapes: Path, tmp_path: Path) -> 
     assert "the network" not in head and "the model" not in head
     assert "not evaluated for your model" in head and "faithful to the stand-in" in page.lower()
     assert recompute(tmp_path / "run", share=0.2) > 10
-    assert len(read_record(tmp_path / "run" / "produced.json", MadeRecord).examples) == 8
+    assert len(read_record(tmp_path / "run" / "produced.json", ProducedRecord).examples) == 8
 
 
 def test_a_network_with_a_head_that_fits_answers_for_itself(shapes: Path) -> None:
@@ -105,7 +105,7 @@ def test_a_run_folder_is_asked_everything_and_keeps_its_images(
     assert all(len(s.per_seed) == 2 for s in found.scores), "both seeds"
     found.save(tmp_path / "again")
     old, new = (
-        read_record(f / "produced.json", MadeRecord) for f in (finished, tmp_path / "again")
+        read_record(f / "produced.json", ProducedRecord) for f in (finished, tmp_path / "again")
     )
     assert new.examples == old.examples and new.examples
     assert all((tmp_path / "again" / one.file).is_file() for one in new.examples)
@@ -139,7 +139,7 @@ def test_a_image_outside_of_the_run_is_not_copied(finished: Path, tmp_path: Path
     text = (copy / "produced.json").read_text()
     (tmp_path / "secret.jpg").write_bytes(b"secret")
     (copy / "produced.json").write_text(text.replace("images/00.jpg", "images/../../secret.jpg"))
-    seal(copy)
+    write_checksums(copy)
     with pytest.raises(EvidenceError, match=r"a path with '\.\.'"):
         audit(copy, FEW).save(tmp_path / "out")
 

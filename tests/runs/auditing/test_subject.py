@@ -19,9 +19,9 @@ from theodolite._runs.auditing.result import AuditResult
 from theodolite._runs.comparison.compare_runs import compare
 from theodolite._runs.comparison.leaderboard import leaderboard
 from theodolite._runs.comparison.runs import read_runs
-from theodolite._runs.finished import read_finished
-from theodolite._runs.recompute import recompute
-from theodolite._runs.run_folder import RunFolder
+from theodolite._runs.finished_run import read_finished_run
+from theodolite._runs.folder_reader import RunFolder
+from theodolite._runs.recomputation import recompute
 from theodolite._verdicts.conflicts.matrix import conflicts
 from theodolite._verdicts.gates.file import Thresholds
 from theodolite._verdicts.gates.judge import broken, judged
@@ -102,7 +102,7 @@ def test_a_stand_in_decides_nothing(stood_in: AuditResult, own: AuditResult) -> 
 
 
 def test_a_gate_cannot_tell(stood_in: AuditResult, own: AuditResult, folders: Any) -> None:
-    for result in (stood_in, read_finished(folders["stood_in"])):
+    for result in (stood_in, read_finished_run(folders["stood_in"])):
         checks = judged(GATE, result.scores, result.verdicts)
         assert {check.outcome for check in checks} == {"inconclusive"}
         assert all("not evaluated for your model" in check.sentence for check in checks)

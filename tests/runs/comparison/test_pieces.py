@@ -11,11 +11,11 @@ from support.runs.compared_runs import BY_CONCEPT, METRICS, spoilt
 from theodolite._runs.comparison import compare_runs, runs
 from theodolite._runs.comparison.runs import read_run
 from theodolite._runs.comparison.samples import NotComparableError, aligned_pieces
-from theodolite._runs.folder.folder import prepare_folder
-from theodolite._runs.folder.seal import seal
+from theodolite._runs.folder.checksums import write_checksums
+from theodolite._runs.folder.preparation import prepare_folder
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.inputs import Places
 from theodolite._runs.run import run
+from theodolite._runs.run_inputs import RunPaths
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.store import stored
@@ -34,9 +34,9 @@ def run_of(evidence: Evidence, root: Path, name: str) -> Any:
     spec = {"name": name, "evidence": [name], "metrics": metrics, "resampling": {"resamples": 60}}
     out = root / name
     prepare_folder(out, overwrite=False)
-    run(RunSpec.model_validate(spec), Places(root / "data", out, out))
+    run(RunSpec.model_validate(spec), RunPaths(root / "data", out, out))
     (out / "report.html").write_text("<p>a report</p>")
-    seal(out)
+    write_checksums(out)
     return read_run(out)
 
 

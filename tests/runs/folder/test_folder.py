@@ -15,14 +15,19 @@ from support.runs.command_line import theodolite
 from theodolite._planted.concepts import planted_concepts
 from theodolite._runs.engine.checkpoints import CheckpointName, CheckpointStore
 from theodolite._runs.engine.worker_choice import Engine
-from theodolite._runs.folder import folder as run_folder
-from theodolite._runs.folder.folder import WRITTEN, lock_folder, new_folder, prepare_folder
-from theodolite._runs.folder.run_file import run_record
-from theodolite._runs.folder.seal import check_no_links, seal
+from theodolite._runs.folder import preparation as run_folder
+from theodolite._runs.folder.checksums import check_no_links, write_checksums
+from theodolite._runs.folder.preparation import (
+    OUTPUTS,
+    create_empty_folder,
+    lock_folder,
+    prepare_folder,
+)
+from theodolite._runs.folder.run_records import build_run_record
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.inputs import Places
-from theodolite._runs.recompute import recompute
+from theodolite._runs.recomputation import recompute
 from theodolite._runs.run import run
+from theodolite._runs.run_inputs import RunPaths
 from theodolite._scoring import passes
 from theodolite._storage.records import write_record
 from theodolite._storage.stores import Store
@@ -49,9 +54,9 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("template")
     store(root / "evidence")
     out = root / "out"
-    run(spec(), Places(root, out, out), overwrite=False)
+    run(spec(), RunPaths(root, out, out), overwrite=False)
     write_report(out)
-    seal(out)
+    write_checksums(out)
     return root
 
 
@@ -108,8 +113,8 @@ def test_what_no_run_writes_is_never_removed(finished: Path, name: str, cut_off:
 
 
 def test_all_that_runs_write_can_be_removed(finished: Path, tmp_path: Path) -> None:
-    assert {path.name for path in finished.iterdir()} <= WRITTEN
-    for name in WRITTEN - {path.name for path in finished.iterdir()}:
+    assert {path.name for path in finished.iterdir()} <= OUTPUTS
+    for name in OUTPUTS - {path.name for path in finished.iterdir()}:
         (finished / name).write_text("x")
     for name in (".scores.json.123.partial", ".scores.json.again", ".run.json.7.partial"):
         (finished / name).write_text("cut off")
@@ -131,12 +136,12 @@ def test_a_link_is_removed_and_not_what_it_leads_to(finished: Path, tmp_path: Pa
 
 
 def test_an_example_wants_a_new_folder(tmp_path: Path) -> None:
-    new_folder(tmp_path / "new")
-    write_record(tmp_path / "new" / "run.json", run_record(spec(), ""))  # an unfinished run
+    create_empty_folder(tmp_path / "new")
+    write_record(tmp_path / "new" / "run.json", build_run_record(spec(), ""))  # an unfinished run
     (tmp_path / "new" / "scores.json").write_text("{}")
     before = content(tmp_path)
     with pytest.raises(EvidenceError, match="Choose another folder"):
-        new_folder(tmp_path / "new")
+        create_empty_folder(tmp_path / "new")
     assert content(tmp_path) == before
 
 
@@ -165,7 +170,7 @@ def test_the_old_run_stays_if_the_new_one_cannot_begin(
     (tmp_path / "broken" / "header.json").write_text("{")
     before = content(finished)
     with pytest.raises(EvidenceError):
-        run(given, Places(tmp_path, finished, tmp_path / "cache"), overwrite=True)
+        run(given, RunPaths(tmp_path, finished, tmp_path / "cache"), overwrite=True)
     assert content(finished) == before
 
 
@@ -177,12 +182,12 @@ def test_what_is_read_must_lie_outside(finished: Path, tmp_path: Path) -> None:
     pieces = Engine(workers=1, checkpoint_dir=str(finished / "pieces"))
     before = content(finished)
     for given, at, engine in (
-        (spec("out/evidence/seed-0/concept"), Places(tmp_path, finished, tmp_path), None),
-        (spec("seed-0/concept"), Places(inside, finished, tmp_path), None),
-        (spec("out"), Places(tmp_path, finished, tmp_path), None),
-        (made, Places(inside, finished, tmp_path), None),
-        (made, Places(tmp_path, finished, cache), None),
-        (spec(), Places(tmp_path, finished, tmp_path), pieces),
+        (spec("out/evidence/seed-0/concept"), RunPaths(tmp_path, finished, tmp_path), None),
+        (spec("seed-0/concept"), RunPaths(inside, finished, tmp_path), None),
+        (spec("out"), RunPaths(tmp_path, finished, tmp_path), None),
+        (made, RunPaths(inside, finished, tmp_path), None),
+        (made, RunPaths(tmp_path, finished, cache), None),
+        (spec(), RunPaths(tmp_path, finished, tmp_path), pieces),
     ):
         with pytest.raises(EvidenceError, match="a place in the run folder"):
             run(given, at, engine=engine, overwrite=True)
@@ -192,7 +197,7 @@ def test_what_is_read_must_lie_outside(finished: Path, tmp_path: Path) -> None:
 TRY = """
 import sys
 from pathlib import Path
-from theodolite._runs.folder.folder import lock_folder
+from theodolite._runs.folder.preparation import lock_folder
 try:
     with lock_folder(Path(sys.argv[1])):
         print("had it")
@@ -253,7 +258,7 @@ def test_pieces_that_are_a_link_are_refused(tmp_path: Path) -> None:
     (out / "pieces").symlink_to(tmp_path / "shared")
     for overwrite in (None, False, True):
         with pytest.raises(EvidenceError, match="use --checkpoint-dir"):
-            run(spec(), Places(tmp_path, out, out), overwrite=overwrite)
+            run(spec(), RunPaths(tmp_path, out, out), overwrite=overwrite)
     with pytest.raises(EvidenceError, match="use --checkpoint-dir"):
         prepare_folder(out, overwrite=True)
 
@@ -264,7 +269,7 @@ def test_only_buckets_may_be_addresses_in_a_spec(tmp_path: Path, name: str) -> N
     (tmp_path / "data").mkdir()
     given = spec(name.format(tmp_path / "elsewhere"))
     with pytest.raises(UnsafeInputError, match="a relative path below 'data'"):
-        run(given, Places(tmp_path / "data", tmp_path / "out", tmp_path))
+        run(given, RunPaths(tmp_path / "data", tmp_path / "out", tmp_path))
 
 
 def test_if_all_pieces_fail_it_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,7 +281,7 @@ def test_if_all_pieces_fail_it_says_why(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(passes, "count_states", faulty)  # not a metric's fault, which stays with it
     out = tmp_path / "out"
     with pytest.raises(EvidenceError, match="ZeroDivisionError: really informative") as caught:
-        run(spec(), Places(tmp_path, out, out), overwrite=False)
+        run(spec(), RunPaths(tmp_path, out, out), overwrite=False)
     assert "no piece that could be counted" in str(caught.value)
     assert set(read_parquet(out / "failed.parquet")["message"]) == {"really informative"}
 
@@ -286,11 +291,11 @@ def test_pieces_elsewhere_are_found_again(tmp_path: Path, monkeypatch: pytest.Mo
     out = tmp_path / "out"
     monkeypatch.chdir(tmp_path)
     engine = Engine(workers=1, checkpoint_dir="shared/pieces")
-    run(spec(), Places(tmp_path, out, out), engine=engine, overwrite=False)
+    run(spec(), RunPaths(tmp_path, out, out), engine=engine, overwrite=False)
     made = json.loads((out / "produced.json").read_text())
     assert made["checkpoints"] == str(tmp_path / "shared" / "pieces")
     write_report(out)
-    seal(out)
+    write_checksums(out)
     (tmp_path / "other").mkdir()
     monkeypatch.chdir(tmp_path / "other")
     recompute(out, share=0.5)
@@ -302,10 +307,10 @@ def test_pieces_elsewhere_are_found_again(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_run_that_another_version_began_is_not_gone_on_with(tmp_path: Path) -> None:
     store(tmp_path / "evidence")
     out = tmp_path / "out"
-    begun = run_record(spec(), "").model_copy(update={"code": "0.0.9+abc"})
+    begun = build_run_record(spec(), "").model_copy(update={"code": "0.0.9+abc"})
     write_record(out / "run.json", begun)
     with pytest.raises(EvidenceError, match=r"theodolite 0\.0\.9 began and did not finish"):
-        run(spec(), Places(tmp_path, out, out), overwrite=False)
+        run(spec(), RunPaths(tmp_path, out, out), overwrite=False)
     assert json.loads((out / "run.json").read_text())["code"] == "0.0.9+abc"
     prepare_folder(out, overwrite=True)
     assert not list(out.iterdir())

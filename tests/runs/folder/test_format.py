@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from theodolite._runs.folder.run_file import (
-    ExplainedRecord,
-    MadeRecord,
+from theodolite._runs.folder.run_records import (
+    ExplanationRecord,
+    ProducedRecord,
     RunRecord,
+    build_run_record,
     read_produced,
-    run_record,
 )
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._storage.records import FORMAT_VERSION, read_record, write_record
@@ -35,7 +35,7 @@ SCORES = record("scores", verdicts=[], scores=[SCORE], not_computed=[])
 
 
 def test_produced_record_round_trip(tmp_path: Path) -> None:
-    written = MadeRecord(explained=ExplainedRecord(), seconds_scoring=2.5)
+    written = ProducedRecord(explained=ExplanationRecord(), seconds_scoring=2.5)
     write_record(tmp_path / "produced.json", written)
     assert read_produced(tmp_path) == written
 
@@ -45,7 +45,7 @@ def test_read_record_ignores_added_fields(tmp_path: Path) -> None:
     (tmp_path / "scores.json").write_text(json.dumps(scores))
     assert read_record(tmp_path / "scores.json", ScoresFile).scores[0].value == 0.1
     spec = RunSpec.model_validate({"name": "a", "evidence": ["e"]})
-    write_record(tmp_path / "run.json", run_record(spec, ""))
+    write_record(tmp_path / "run.json", build_run_record(spec, ""))
     run = json.loads((tmp_path / "run.json").read_text()) | {"weather": "fine"}
     run["spec"] |= {"mood": "good"}
     (tmp_path / "run.json").write_text(json.dumps(run))
@@ -54,7 +54,7 @@ def test_read_record_ignores_added_fields(tmp_path: Path) -> None:
 
 def test_write_record_refuses_unknown_fields() -> None:
     with pytest.raises(ValidationError, match="Extra inputs"):
-        MadeRecord(explained=ExplainedRecord(), seconds_scoring=1.0, color="red")  # type: ignore[call-arg]
+        ProducedRecord(explained=ExplanationRecord(), seconds_scoring=1.0, color="red")  # type: ignore[call-arg]
     with pytest.raises(ValidationError, match="Extra inputs"):
         RunSpec.model_validate({"name": "a", "evidence": ["e"], "mood": "good"})
 

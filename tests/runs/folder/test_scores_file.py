@@ -8,7 +8,7 @@ import pytest
 
 from theodolite._planted.concepts import planted_concepts
 from theodolite._runs.auditing.front import audit
-from theodolite._runs.folder.seal import seal, verify
+from theodolite._runs.folder.checksums import verify_checksums, write_checksums
 from theodolite._scoring.evaluate import Resampling
 from theodolite._verdicts.scores_file import ScoresFile, read_scores, scores_file, write_scores
 from theodolite.errors import UnsafeInputError, VerificationError
@@ -45,12 +45,12 @@ def sealed(tmp_path: Path) -> Path:
     (folder / "inner").mkdir(parents=True)
     (folder / "run.json").write_bytes(b"{}")
     (folder / "inner" / "data.npy").write_bytes(bytes(range(256)))
-    seal(folder)
+    write_checksums(folder)
     return folder
 
 
 def test_an_unchanged_folder_verifies(sealed: Path) -> None:
-    assert verify(sealed) == 2
+    assert verify_checksums(sealed) == 2
 
 
 @pytest.mark.parametrize(
@@ -63,21 +63,21 @@ def test_any_changed_byte_is_seen(sealed: Path, name: str) -> None:
         changed[at] ^= 1
         (sealed / name).write_bytes(bytes(changed))
         with pytest.raises((VerificationError, UnsafeInputError)):
-            verify(sealed)
+            verify_checksums(sealed)
     (sealed / name).write_bytes(content)
-    assert verify(sealed) == 2
+    assert verify_checksums(sealed) == 2
 
 
 def test_files_that_come_or_go_are_seen(sealed: Path) -> None:
     (sealed / "more").write_bytes(b"")
     with pytest.raises(VerificationError, match="more, which the run did not write"):
-        verify(sealed)
+        verify_checksums(sealed)
     (sealed / "more").unlink()
     (sealed / "run.json").unlink()
     with pytest.raises(VerificationError, match=r"no run\.json"):
-        verify(sealed)
+        verify_checksums(sealed)
 
 
 def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UnsafeInputError, match="a finished run folder"):
-        verify(tmp_path)
+        verify_checksums(tmp_path)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from theodolite._runs.folder.registry import build, registered
+from theodolite._runs.folder.registry import build_registered, find_registered
 from theodolite._runs.folder.spec import Named, read_spec
 from theodolite.errors import EvidenceError, UnsafeInputError
 
@@ -49,8 +49,8 @@ def test_mistakes_are_named(tmp_path: Path, text: str, says: str) -> None:
 
 
 def test_registered_things_are_found_by_name() -> None:
-    assert {"cub", "monumai", "folder"} <= set(registered("datasets"))
-    assert "posthoc_cbm" in registered("pipelines")
+    assert {"cub", "monumai", "folder"} <= set(find_registered("datasets"))
+    assert "posthoc_cbm" in find_registered("pipelines")
 
 
 @pytest.mark.parametrize(
@@ -66,12 +66,14 @@ def test_registered_things_are_found_by_name() -> None:
 )
 def test_arguments_are_checked(tmp_path: Path, group: str, named: Named, says: str) -> None:
     with pytest.raises(EvidenceError, match=says):
-        build(group, named, tmp_path)
+        build_registered(group, named, tmp_path)
 
 
 def test_paths_of_a_spec_stay_in_the_data_folder(tmp_path: Path) -> None:
     for name in ("../x", "/etc"):
         with pytest.raises(UnsafeInputError):
-            build("datasets", Named(name="cub", root=name), tmp_path)
+            build_registered("datasets", Named(name="cub", root=name), tmp_path)
     with pytest.raises(UnsafeInputError):
-        build("pipelines", Named(name="posthoc_cbm", backbone="a", weights="../w"), tmp_path)
+        build_registered(
+            "pipelines", Named(name="posthoc_cbm", backbone="a", weights="../w"), tmp_path
+        )

@@ -6,11 +6,11 @@ import numpy as np
 from PIL import Image
 from report_size import drawn_values, unit_score
 
-from theodolite._runs.folder.run_file import (
-    ExplainedRecord,
-    MadeRecord,
+from theodolite._runs.folder.run_records import (
+    ExplanationRecord,
+    ProducedRecord,
     UnitCardRecord,
-    run_record,
+    build_run_record,
 )
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._storage.records import write_record
@@ -33,8 +33,8 @@ def write_many(folder: Path, names: tuple[str, ...], *, cards: int = 1) -> Path:
         for name in names[:cards]
     ]  # fmt: skip
     spec = RunSpec(name="many", evidence=["x"])
-    write_record(folder / "run.json", run_record(spec, ""))
-    made_record = MadeRecord(explained=ExplainedRecord(), seconds_scoring=0.0, cards=kept)
+    write_record(folder / "run.json", build_run_record(spec, ""))
+    made_record = ProducedRecord(explained=ExplanationRecord(), seconds_scoring=0.0, cards=kept)
     write_record(folder / "produced.json", made_record)
     write_record(folder / "conflicts.json", ConflictsFile(verdicts=[], judged=[], conflicts=[]))
     scores = [

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from theodolite._runs.content import score_run
-from theodolite._runs.folder.run_file import begin, run_record
+from theodolite._runs.folder.run_records import build_run_record, write_run_record
 from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.run_content import score_run
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.rating import RatingEvidence
@@ -66,7 +66,7 @@ def finished(
     """A run folder, without report and seal."""
     out.mkdir(parents=True)
     spec = spec_of(name, metrics)
-    begin(out / "run.json", run_record(spec, f"theodolite run {EVIL} ```"))
+    write_run_record(out / "run.json", build_run_record(spec, f"theodolite run {EVIL} ```"))
     made = Produced(
         evidence=[opposite()], image=image, notes=(EVIL,), facts=(("test samples", 16),)
     )

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from theodolite._planted.concepts import planted_concepts
-from theodolite._runs.content import score_run
-from theodolite._runs.folder.run_file import run_record
-from theodolite._runs.folder.seal import seal
+from theodolite._runs.folder.checksums import write_checksums
+from theodolite._runs.folder.run_records import build_run_record
 from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.run_content import score_run
 from theodolite._storage.records import write_record
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.base import Evidence
@@ -50,9 +50,9 @@ def written(
     given |= {"metrics": METRICS if metrics is None else metrics, "resampling": {"resamples": 100}}
     made = RunSpec.model_validate(given | spec)
     out.mkdir(parents=True)
-    write_record(out / "run.json", run_record(made, "a test"))
+    write_record(out / "run.json", build_run_record(made, "a test"))
     score_run(made, Produced([[one] for one in seeds])).write(out)
     (out / "report.html").write_text("<p>a report</p>")
     if sealed:
-        seal(out)
+        write_checksums(out)
     return out

@@ -12,9 +12,9 @@ import numpy as np
 from PIL import Image
 
 from theodolite._planted.surrogates import planted_surrogates
-from theodolite._runs.content import score_run
-from theodolite._runs.folder.run_file import run_record
+from theodolite._runs.folder.run_records import build_run_record
 from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.run_content import score_run
 from theodolite._storage.records import write_record
 from theodolite.evidence.axes import Classes
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
@@ -146,7 +146,7 @@ def write_run(
         concept_cards=cards,
         images={"concepts/a.jpg": jpeg("red"), "concepts/b.jpg": jpeg("blue")},
     )
-    write_record(folder / "run.json", run_record(spec, ""))
+    write_record(folder / "run.json", build_run_record(spec, ""))
     score_run(spec, made).write(folder)
     return write_report(folder)
 

@@ -7,8 +7,8 @@ import numpy as np
 
 import theodolite
 from theodolite._planted.concepts import planted_concepts
-from theodolite._runs.folder.run_file import MadeRecord
-from theodolite._runs.folder.seal import seal
+from theodolite._runs.folder.checksums import write_checksums
+from theodolite._runs.folder.run_records import ProducedRecord
 from theodolite._scoring.evaluate import Resampling
 from theodolite._storage.records import read_record, write_record
 from theodolite.evidence.base import Evidence
@@ -36,7 +36,7 @@ def small_run(folder: Path) -> Path:
 def partial_run(run: Path, folder: Path) -> Path:
     """The same run, as if pieces of its evidence had failed."""
     shutil.copytree(run, folder)
-    made = read_record(folder / "produced.json", MadeRecord)
+    made = read_record(folder / "produced.json", ProducedRecord)
     write_record(folder / "produced.json", made.model_copy(update={"failed_tasks": 3}))
-    seal(folder)
+    write_checksums(folder)
     return folder

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from theodolite._runs.content import score_run
-from theodolite._runs.folder.run_file import run_record
+from theodolite._runs.folder.run_records import build_run_record
 from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.run_content import score_run
 from theodolite._storage.records import write_record
 from theodolite.evidence.axes import Classes, Concepts, Policies
 from theodolite.evidence.kinds.concept import ConceptEvidence
@@ -77,7 +77,7 @@ def write_run(folder: Path, seeds: Sequence[int], models: Sequence[tuple[str, fl
         ],
         about=about(*first) | {"name": first[0]},
     )
-    write_record(folder / "run.json", run_record(spec, ""))
+    write_record(folder / "run.json", build_run_record(spec, ""))
     score_run(spec, made).write(folder)
     return write_report(folder)
 

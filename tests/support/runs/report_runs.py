@@ -7,9 +7,9 @@ import numpy as np
 from PIL import Image
 
 from theodolite._planted.ratings import planted_ratings
-from theodolite._runs.content import score_run
-from theodolite._runs.folder.run_file import run_record
+from theodolite._runs.folder.run_records import build_run_record
 from theodolite._runs.folder.spec import ReportSpec, RunSpec
+from theodolite._runs.run_content import score_run
 from theodolite._storage.records import write_record
 from theodolite.evidence.axes import Classes, Concepts, Samples
 from theodolite.evidence.kinds.concept import ConceptEvidence
@@ -36,7 +36,7 @@ def evil_run(folder: Path) -> Path:
     )
     image = io.BytesIO()
     Image.new("RGB", (8, 8)).save(image, "JPEG")
-    write_record(folder / "run.json", run_record(spec, EVIL[0]))
+    write_record(folder / "run.json", build_run_record(spec, EVIL[0]))
     score_run(spec, Produced([[made]], notes=[EVIL[2], EVIL[4]], facts=[(EVIL[0], EVIL[1])], inputs={EVIL[0]: EVIL[1]},
              image=lambda name: image.getvalue())).write(folder)  # fmt: skip
     return write_report(folder)
@@ -51,6 +51,6 @@ def rated_run(folder: Path) -> Path:
             "resampling": {"resamples": 20, "clusters": "none"},
         }
     )  # fmt: skip
-    write_record(folder / "run.json", run_record(spec, ""))
+    write_record(folder / "run.json", build_run_record(spec, ""))
     score_run(spec, Produced([[planted_ratings()]])).write(folder)
     return write_report(folder)

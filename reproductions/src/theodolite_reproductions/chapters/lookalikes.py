@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.material import RunMaterial
+from theodolite._runs.report_material import RunMaterial
 from theodolite._verdicts.scores_file import ComparedRecord, score_of
 from theodolite.report.chapters.leakage import concept_figures, correction_curves
 from theodolite.report.chapters.leakage_models import ReportModel

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from theodolite._runs.folder.spec import GridSpec, TableRow, TableSpec
-from theodolite._runs.material import RunMaterial
+from theodolite._runs.report_material import RunMaterial
 from theodolite.errors import EvidenceError
 from theodolite.report.chapters.clean import is_defect_metric
 from theodolite.report.tables import Cell, Row, Table

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from theodolite._runs.material import RunMaterial
+from theodolite._runs.report_material import RunMaterial
 
 
 def rated_texts(material: RunMaterial) -> list[dict[str, Any]]:

@@ -8,8 +8,8 @@ import jinja2
 
 from theodolite._runs.folder.chapters import Tables
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.material import RunMaterial
-from theodolite._runs.run_folder import RunFolder
+from theodolite._runs.folder_reader import RunFolder
+from theodolite._runs.report_material import RunMaterial
 from theodolite._verdicts.scores_file import ComparedRecord
 from theodolite.evidence.base import Evidence
 from theodolite.report.page import render_template

@@ -9,8 +9,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from theodolite._runs.engine.checkpoints import to_canonical_json
-from theodolite._runs.folder.run_file import MadeRecord, ManifestRecord, RunRecord
-from theodolite._runs.folder.seal import MANIFEST, verify
+from theodolite._runs.folder.checksums import MANIFEST, verify_checksums
+from theodolite._runs.folder.run_records import ManifestRecord, ProducedRecord, RunRecord
 from theodolite._runs.folder.spec import read_spec
 from theodolite._storage.paths import sha256_of
 from theodolite._storage.records import first_fault, read_record
@@ -162,7 +162,7 @@ def answered_protocols() -> tuple[str, ...]:
 
 
 def _of_run(folder: Path, protocol: Path) -> ResultFile:
-    verify(folder)
+    verify_checksums(folder)
     spec = read_spec(protocol)
     record = read_record(folder / "run.json", RunRecord)
     if record.spec != spec:
@@ -189,7 +189,7 @@ def computed_digest(folder: Path) -> str:
     """
     files = read_record(folder / MANIFEST, ManifestRecord).files
     computed: dict[str, Any] = {name: file for name, file in files.items() if name not in OCCASION}
-    produced = read_record(folder / PRODUCED, MadeRecord)
+    produced = read_record(folder / PRODUCED, ProducedRecord)
     computed[PRODUCED] = produced.model_dump(mode="json", exclude=set(OCCASION_KEYS))
     return hashlib.sha256(to_canonical_json(computed).encode()).hexdigest()
 

@@ -42,25 +42,25 @@ def accept_train(
     quiet: Quiet = False,
 ) -> None:
     """Train a model of ratings, with a card of its accuracy."""
-    from theodolite._runs.content import score_evidence
-    from theodolite._runs.folder.folder import new_folder
-    from theodolite._runs.folder.protocols import protocol_file
-    from theodolite._runs.folder.registry import build
+    from theodolite._runs.folder.preparation import create_empty_folder
+    from theodolite._runs.folder.protocols import find_protocol_file
+    from theodolite._runs.folder.registry import build_registered
     from theodolite._runs.folder.spec import read_spec
+    from theodolite._runs.run_content import score_evidence
     from theodolite.cli.progress import show_progress
     from theodolite.errors import EvidenceError
     from theodolite.evidence.pipeline_output import WorkContext
     from theodolite_reproductions.acceptance.score_file import save_scorer
 
-    run_spec = read_spec(protocol_file(spec))
+    run_spec = read_spec(find_protocol_file(spec))
     check_there(data)
     pipeline, dataset = run_spec.pipeline, run_spec.dataset
     if pipeline is None or dataset is None or pipeline.name != "acceptance":
         raise EvidenceError("spec", "another pipeline", "the pipeline 'acceptance'")
-    new_folder(out)
-    maker = build("pipelines", pipeline, data).first_only()
+    create_empty_folder(out)
+    maker = build_registered("pipelines", pipeline, data).first_only()
     with show_progress(quiet=quiet) as progress:
-        votes = build("datasets", dataset, data)
+        votes = build_registered("datasets", dataset, data)
         context = WorkContext(run_spec.seeds, cache or default_cache(), progress)
         learned = maker.learn(votes, context)
         scores = score_evidence(run_spec, learned.produced.evidence, progress).scores

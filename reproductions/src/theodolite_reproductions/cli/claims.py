@@ -113,13 +113,13 @@ def findings_power(
     as_json: Json = False,
 ) -> None:
     """Say what a run of a protocol can find, before it is run."""
-    from theodolite._runs.folder.protocols import protocol_file
+    from theodolite._runs.folder.protocols import find_protocol_file
     from theodolite._storage.text import read_yaml
     from theodolite.cli.tables import print_table
     from theodolite_reproductions.claims import words
     from theodolite_reproductions.claims.planning import plan_of
 
-    content = read_yaml(protocol_file(protocol), "protocol")
+    content = read_yaml(find_protocol_file(protocol), "protocol")
     name = content.get("name") if isinstance(content, dict) else None
     plans = plan_of(_known(results), str(name))
     if as_json:
@@ -154,11 +154,11 @@ def findings_run(
     quiet: Quiet = False,
 ) -> None:
     """Run a protocol and keep its results for the paper."""
-    from theodolite._runs.folder.protocols import protocol_file
-    from theodolite._runs.folder.seal import MANIFEST
+    from theodolite._runs.folder.checksums import MANIFEST
+    from theodolite._runs.folder.protocols import find_protocol_file
     from theodolite_reproductions.claims.extraction import SWEEP, result_of
 
-    protocol = protocol_file(protocol)
+    protocol = find_protocol_file(protocol)
     if not (out / MANIFEST).is_file() and not (out / SWEEP).is_file():
         findings_power(protocol)
         _carry_out(protocol, out, data, cache, quiet=quiet)

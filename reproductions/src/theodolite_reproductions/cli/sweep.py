@@ -33,17 +33,17 @@ def sweep(
     Every combination of choices is measured on the same samples; a sweep that was cut off goes on
     with what is missing.
     """
-    from theodolite._runs.folder.folder import lock_folder
-    from theodolite._runs.folder.protocols import protocol_file
-    from theodolite._runs.inputs import Places
+    from theodolite._runs.folder.preparation import lock_folder
+    from theodolite._runs.folder.protocols import find_protocol_file
+    from theodolite._runs.run_inputs import RunPaths
     from theodolite.cli.interrupts import goes_on
     from theodolite.cli.progress import show_progress
     from theodolite_reproductions.sweeps.result import run_sweep
     from theodolite_reproductions.sweeps.spec import read_sweep
 
-    checked, protocol = read_sweep(protocol_file(spec))
+    checked, protocol = read_sweep(find_protocol_file(spec))
     check_there(data)
-    at = Places(data, out, cache or default_cache())
+    at = RunPaths(data, out, cache or default_cache())
     with goes_on(), lock_folder(out), show_progress(quiet=quiet) as progress:
         record = run_sweep(checked, protocol, at, progress)
     if as_json:

@@ -6,9 +6,9 @@ from typing import Literal
 
 import numpy as np
 
-from theodolite._runs.folder.format import FINDINGS
-from theodolite._runs.folder.headlines import build_requests
+from theodolite._runs.folder.file_names import FINDINGS
 from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.folder.spec_answers import build_requests
 from theodolite._stats.multiple import correct_holm
 from theodolite._storage.records import Record, read_record, write_record
 from theodolite._verdicts.scores_file import ComparedRecord, matches, written

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from theodolite._runs.compared import group_samples as clustered
+from theodolite._runs.compared_models import group_samples as clustered
 from theodolite._runs.comparison.pairing import Rows, rows_of
 from theodolite._runs.engine.process_identity import get_code_version
-from theodolite._runs.folder.headlines import build_requests
 from theodolite._runs.folder.spec import MetricSpec, RunSpec
-from theodolite._runs.inputs import Places, maker
+from theodolite._runs.folder.spec_answers import build_requests
+from theodolite._runs.run_inputs import RunPaths, load_inputs
 from theodolite._scoring.intervals import DrawCounts
 from theodolite._scoring.request import Resampling
 from theodolite._scoring.values import average_defined
@@ -69,7 +69,7 @@ def cells_of(sweep: SweepSpec) -> list[dict[str, Choice]]:
 
 
 def swept(
-    sweep: SweepSpec, protocol: dict[str, Any], at: Places, progress: Progress
+    sweep: SweepSpec, protocol: dict[str, Any], at: RunPaths, progress: Progress
 ) -> Iterator[tuple[Cell, dict[str, ContrastRows]]]:
     """Cell by cell, what its contrasts are; cells that were done before are read."""
     cells = cells_of(sweep)
@@ -96,7 +96,7 @@ def swept(
     progress("cells", len(by_evidence), len(by_evidence))
 
 
-def _key(spec: RunSpec, sweep: SweepSpec, cells: Sequence[Cell], at: Places) -> str:
+def _key(spec: RunSpec, sweep: SweepSpec, cells: Sequence[Cell], at: RunPaths) -> str:
     """Of all that decides what is in a file of cells. What a data set read is known only when it
     was read: that is kept in the file and compared."""
     contrasts = [contrast.model_dump(mode="json") for contrast in sweep.contrasts]
@@ -108,9 +108,9 @@ def _key(spec: RunSpec, sweep: SweepSpec, cells: Sequence[Cell], at: Places) -> 
 
 
 def _measured(
-    spec: RunSpec, sweep: SweepSpec, cells: Sequence[Cell], at: Places, progress: Progress
+    spec: RunSpec, sweep: SweepSpec, cells: Sequence[Cell], at: RunPaths, progress: Progress
 ) -> "_CellFile":
-    produced = maker(spec, at, progress)(SerialWorkers())
+    produced = load_inputs(spec, at, progress)(SerialWorkers())
     evidence = [[clustered(bundle, spec) for bundle in seed] for seed in produced.evidence]
     every = _EvidenceRows(spec, evidence)
     measured = [

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from theodolite._runs.engine.process_identity import check_unchanged, get_code_version
 from theodolite._runs.engine.worker_choice import Engine
-from theodolite._runs.inputs import Places, check_apart
+from theodolite._runs.run_inputs import RunPaths, check_paths_outside_folder
 from theodolite._storage.records import Record, Strict, write_record
 from theodolite.evidence.pipeline_output import Progress
 from theodolite.metrics.catalogue import find_metric
@@ -64,12 +64,12 @@ class SweepRecord(Record):
 
 
 def run_sweep(
-    sweep: SweepSpec, protocol: dict[str, Any], at: Places, progress: Progress
+    sweep: SweepSpec, protocol: dict[str, Any], at: RunPaths, progress: Progress
 ) -> SweepRecord:
     """Measure all cells, and write what they come to."""
     changed = {n: v for n, v in cells_of(sweep)[0].items() if not n.startswith(OPTION)}
     first = spec_with(protocol, sweep.settings | changed)
-    check_apart(first, at, Engine(workers=1))
+    check_paths_outside_folder(first, at, Engine(workers=1))
     level = first.resampling.level
     measured = list(swept(sweep, protocol, at, progress))
     record = SweepRecord(

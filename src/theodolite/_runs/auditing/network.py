@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from theodolite._runs.auditing.sources import EvidenceSource
-from theodolite._runs.folder.registry import build
+from theodolite._runs.folder.registry import build_registered
 from theodolite._runs.folder.spec import Named
 from theodolite._storage.lazy import import_late
 from theodolite._storage.optional import require
@@ -130,8 +130,8 @@ def concept_data(data: Any, dataset: str) -> "ConceptData":
         root = Path(data).resolve()
         if not root.is_dir():
             raise EvidenceError(f"data {str(data)!r}", "nothing there", "the folder of a data set")
-        data = build("datasets", Named.model_validate({"name": dataset, "root": root.name}),
-                     root.parent)  # fmt: skip
+        named = Named.model_validate({"name": dataset, "root": root.name})
+        data = build_registered("datasets", named, root.parent)
     if not isinstance(data, ConceptData):
         raise EvidenceError(
             "data", f"{getattr(data, 'name', type(data).__name__)}, which has no concepts",

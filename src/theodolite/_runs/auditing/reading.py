@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from theodolite._runs.addresses import BUCKETS, missing_shards_error
 from theodolite._runs.auditing.sources import EvidenceSource
-from theodolite._runs.folder.format import is_run
+from theodolite._runs.folder.file_names import is_run
+from theodolite._runs.missing_shards import BUCKETS, missing_shards_error
 from theodolite._storage.paths import sha256_of
 from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.base import Evidence
@@ -17,7 +17,7 @@ from theodolite.evidence.sources.table_columns import is_table, table_arrays
 from theodolite.evidence.subject import Claim
 
 if TYPE_CHECKING:
-    from theodolite._runs.run_folder import RunFolder
+    from theodolite._runs.folder_reader import RunFolder
 
 
 def read_sources(places: Sequence[str | Path], columns: Mapping[str, Any]) -> list[EvidenceSource]:
@@ -73,10 +73,10 @@ def _local_source(path: Path, evidence: Evidence, *notes: str) -> EvidenceSource
 
 def _read_run(path: Path) -> EvidenceSource:
     """Read a finished run, whose bytes are still those that were written."""
-    from theodolite._runs.folder.seal import verify  # noqa: PLC0415  loads the engine
-    from theodolite._runs.run_folder import RunFolder  # noqa: PLC0415
+    from theodolite._runs.folder.checksums import verify_checksums  # noqa: PLC0415  loads the engine
+    from theodolite._runs.folder_reader import RunFolder  # noqa: PLC0415
 
-    verify(path)
+    verify_checksums(path)
     run = RunFolder(path)
     made_record = run.made_record
     for address in made_record.stored:

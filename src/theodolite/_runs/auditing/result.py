@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from theodolite._runs.auditing.sources import EvidenceSource, conversions, note_single_class
-from theodolite._runs.folder.headlines import headline_scores
+from theodolite._runs.folder.spec_answers import select_headline_scores
 from theodolite._scoring.evaluate import Resampling
 from theodolite._storage.lazy import import_late
 from theodolite._storage.optional import require
@@ -105,7 +105,11 @@ class AuditResult(AuditAnswers):
     def headlines(self) -> Sequence[Score]:
         """Scores that verdicts are read from, where the audited run chose them."""
         source_run = self.source.run
-        return () if source_run is None else headline_scores(source_run.record.spec, self.scores)
+        return (
+            ()
+            if source_run is None
+            else select_headline_scores(source_run.record.spec, self.scores)
+        )
 
     def save(self, folder: Path | str, *, overwrite: bool = False) -> Path:
         """Write a run folder with a report, and seal it; where the report is.

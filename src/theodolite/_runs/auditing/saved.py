@@ -9,8 +9,8 @@ from theodolite._runs.comparison.compare_runs import Comparison
 from theodolite._runs.comparison.compare_runs import compare as compare_all
 from theodolite._runs.comparison.runs import read_runs
 from theodolite._runs.comparison.versions import Version, gate_drift
-from theodolite._runs.finished import Run, read_finished
-from theodolite._runs.folder.format import is_run
+from theodolite._runs.finished_run import Run, read_finished_run
+from theodolite._runs.folder.file_names import is_run
 from theodolite._verdicts.gates.file import Thresholds, read_thresholds, thresholds_from
 from theodolite._verdicts.gates.outcome import GateResult, check_gate
 from theodolite.errors import EvidenceError
@@ -26,7 +26,7 @@ def load(path: Path | str) -> Evidence | Run:
             exported study; or a run folder.
     """
     if is_run(Path(path)):
-        return read_finished(Path(path))
+        return read_finished_run(Path(path))
     source = read_source(path)
     if source.stored:
         raise EvidenceError(
@@ -83,7 +83,7 @@ def gate(
         located: not evaluated; asked for 'yes'.
     """
     criteria = _criteria(thresholds)
-    answers = read_finished(Path(run)) if isinstance(run, str | Path) else run
+    answers = read_finished_run(Path(run)) if isinstance(run, str | Path) else run
     return check_gate(criteria, answers, gate_drift(run, criteria, against, floor))
 
 

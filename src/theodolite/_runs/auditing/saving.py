@@ -7,17 +7,17 @@ from pathlib import Path
 from theodolite._runs.auditing.audit_spec import build_spec
 from theodolite._runs.auditing.result import AuditResult
 from theodolite._runs.auditing.sources import EvidenceSource
-from theodolite._runs.content import RunContent, score_run
-from theodolite._runs.folder.folder import check_outside, lock_folder, prepare_folder
-from theodolite._runs.folder.format import RUN, SHOWN
-from theodolite._runs.folder.run_file import MadeRecord, begin, run_record
-from theodolite._runs.folder.seal import seal
+from theodolite._runs.folder.checksums import write_checksums
+from theodolite._runs.folder.file_names import IMAGE_FOLDERS, RUN
+from theodolite._runs.folder.preparation import check_outside, lock_folder, prepare_folder
+from theodolite._runs.folder.run_records import ProducedRecord, build_run_record, write_run_record
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.inputs import Places
-from theodolite._runs.material import MemoryMaterial
+from theodolite._runs.folder_reader import RunFolder
+from theodolite._runs.report_material import MemoryMaterial
 from theodolite._runs.run import run
-from theodolite._runs.run_folder import RunFolder
-from theodolite._runs.stored import open_addresses
+from theodolite._runs.run_content import RunContent, score_run
+from theodolite._runs.run_inputs import RunPaths
+from theodolite._runs.stored_bundles import open_addresses
 from theodolite._storage.lazy import import_late
 from theodolite._storage.paths import confined
 from theodolite.errors import UnsafeInputError
@@ -30,19 +30,19 @@ def save_audit(result: AuditResult, out: Path, *, overwrite: bool) -> Path:
     spec = build_spec(source, result.resampling, result.requests if result.selected else ())
     with lock_folder(out):
         if source.stored:
-            run(spec, Places(source.root, out, out), overwrite=overwrite)
+            run(spec, RunPaths(source.root, out, out), overwrite=overwrite)
         else:
             begin_folder(source, spec, out, "", overwrite=overwrite)
             write_audited(result, spec, out)
         path: Path = import_late("report.html").write_report(out)
-        seal(out)
+        write_checksums(out)
     return path
 
 
 def write_audit_report(result: AuditResult, path: Path) -> Path:
     """Write the report alone."""
     source, spec = result.source, build_spec(result.source, result.resampling)
-    record = run_record(spec, "", inputs={} if source.stored else source.inputs)
+    record = build_run_record(spec, "", inputs={} if source.stored else source.inputs)
     material = MemoryMaterial(record, _build_content(result, spec), source.run)
     written: Path = import_late("report.html").write_report_of(material, path)
     return written
@@ -55,7 +55,7 @@ def begin_folder(
     for path in source.local:
         check_outside(out, "evidence", path)
     prepare_folder(out, overwrite=overwrite)
-    begin(out / RUN, run_record(spec, command, inputs=source.inputs))
+    write_run_record(out / RUN, build_run_record(spec, command, inputs=source.inputs))
 
 
 def write_audited(result: AuditResult, spec: RunSpec, out: Path) -> None:
@@ -85,14 +85,16 @@ def _build_content(result: AuditResult, spec: RunSpec) -> RunContent:
 def _copy_images(run: RunFolder, out: Path) -> None:
     """Copy the images and tables of a run into the folder of its audit."""
     for file in dict.fromkeys(_list_images(run.made_record)):
-        if file.partition("/")[0] not in SHOWN:
-            raise UnsafeInputError("image", repr(file), f"a file in one of {', '.join(SHOWN)}")
+        if file.partition("/")[0] not in IMAGE_FOLDERS:
+            raise UnsafeInputError(
+                "image", repr(file), f"a file in one of {', '.join(IMAGE_FOLDERS)}"
+            )
         _copy(confined(run.folder, file), confined(out, file))
     for table in sorted((run.folder / "tables").glob("*.parquet")):
         _copy(confined(run.folder, f"tables/{table.name}"), out / "tables" / table.name)
 
 
-def _list_images(record: MadeRecord) -> list[str]:
+def _list_images(record: ProducedRecord) -> list[str]:
     files = [example.file for example in (*record.examples, *record.conflict_examples)]
     files += [file for card in record.cards for file in card.files]
     return files + [file for card in record.concept_cards for file in card.files]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from theodolite._runs.addresses import BUCKETS
+from theodolite._runs.missing_shards import BUCKETS
 from theodolite._verdicts.answers import by_kind
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
@@ -19,8 +19,8 @@ from theodolite.evidence.subject import Claim, Subject, make_unstated_subject
 from theodolite.metrics.catalogue import catalogue
 
 if TYPE_CHECKING:
-    from theodolite._runs.run_folder import RunFolder
-    from theodolite._runs.stored import StoredBundles
+    from theodolite._runs.folder_reader import RunFolder
+    from theodolite._runs.stored_bundles import StoredBundles
 
 Fact = tuple[str, float | int | str]
 
@@ -61,7 +61,7 @@ class EvidenceSource:
 
     def open_stored(self) -> "StoredBundles":
         """Open the evidence in shards."""
-        from theodolite._runs.stored import StoredBundles  # noqa: PLC0415  reads Zarr
+        from theodolite._runs.stored_bundles import StoredBundles  # noqa: PLC0415  reads Zarr
 
         return StoredBundles(self.stored)
 

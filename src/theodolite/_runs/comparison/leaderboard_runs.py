@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from theodolite._runs.comparison.runs import RunRead, read_run
-from theodolite._runs.folder.seal import MANIFEST
+from theodolite._runs.folder.checksums import MANIFEST
 from theodolite.errors import EvidenceError, printable
 from theodolite.evidence.shards import compute_evidence_digest
 

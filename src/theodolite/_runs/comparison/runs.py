@@ -6,11 +6,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from theodolite._runs.addresses import BUCKETS
-from theodolite._runs.folder.run_file import MadeRecord, RunRecord
-from theodolite._runs.folder.seal import MANIFEST, check_no_links, verify
-from theodolite._runs.run_folder import RunFolder
-from theodolite._runs.stored import open_addresses
+from theodolite._runs.folder.checksums import MANIFEST, check_no_links, verify_checksums
+from theodolite._runs.folder.run_records import ProducedRecord, RunRecord
+from theodolite._runs.folder_reader import RunFolder
+from theodolite._runs.missing_shards import BUCKETS
+from theodolite._runs.stored_bundles import open_addresses
 from theodolite._verdicts.answers import by_kind
 from theodolite._verdicts.scores_file import VerdictRecord
 from theodolite.errors import EvidenceError, UnsafeInputError
@@ -37,7 +37,7 @@ class RunRead:
     name: str
     """What it is called beside other runs."""
     record: RunRecord
-    made_record: MadeRecord
+    made_record: ProducedRecord
     scores: tuple[Score, ...]
     verdicts: dict[Question, VerdictRecord]
     sealed: bool
@@ -103,7 +103,7 @@ def read_run(folder: Path, *, must_be_sealed: bool = True) -> RunRead:
     check_no_links(folder)
     sealed = (folder / MANIFEST).is_file()
     if sealed or must_be_sealed:
-        verify(folder)
+        verify_checksums(folder)
     run = RunFolder(folder)
     verdicts = {verdict.question: verdict for verdict in run.scores_file.verdicts}
     return RunRead(

@@ -8,7 +8,7 @@ from theodolite._runs.comparison.drift import AttributionDrift, Over, version_dr
 from theodolite._runs.comparison.rows import same_data
 from theodolite._runs.comparison.runs import Kinds, RunRead, read_run
 from theodolite._runs.comparison.samples import NotComparableError
-from theodolite._runs.finished import Run
+from theodolite._runs.finished_run import Run
 from theodolite._scoring.request import Resampling
 from theodolite._verdicts.answers import by_kind
 from theodolite._verdicts.gates.file import Thresholds

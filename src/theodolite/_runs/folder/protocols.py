@@ -41,23 +41,23 @@ class Protocol:
 
 def protocols() -> tuple[Protocol, ...]:
     """Return the protocols of installed packages, by name."""
-    return tuple(_protocol(path) for _, path in sorted(protocol_files().items()))
+    return tuple(_read_protocol(path) for _, path in sorted(list_protocol_files().items()))
 
 
 @cache
-def protocol_files() -> dict[str, Path]:
+def list_protocol_files() -> dict[str, Path]:
     """Return the files of protocols by name."""
     folders = (Path(module.__file__).parent for _, _, module in load_plugins(GROUP, nullcontext))
     paths = (path for folder in folders for path in folder.glob("*.yaml"))
     return {path.name.removesuffix(".yaml"): path for path in paths}
 
 
-def protocol_file(name: Path | str) -> Path:
+def find_protocol_file(name: Path | str) -> Path:
     """Return a file, or the protocol of that name where there is no such file."""
     path = Path(name)
     if path.exists():
         return path
-    known = protocol_files()
+    known = list_protocol_files()
     stem = path.name.removesuffix(".yaml")
     if stem in known:
         return known[stem]
@@ -67,7 +67,7 @@ def protocol_file(name: Path | str) -> Path:
     )
 
 
-def short_form(spec: RunSpec) -> RunSpec:
+def shorten_spec(spec: RunSpec) -> RunSpec:
     """One seed and few resamples: shows that a run goes through, and no more."""
     resampling = spec.resampling.model_copy(
         update={"resamples": min(SHORT, spec.resampling.resamples)}
@@ -75,20 +75,20 @@ def short_form(spec: RunSpec) -> RunSpec:
     return spec.model_copy(update={"seeds": spec.seeds[:1], "resampling": resampling})
 
 
-def _protocol(path: Path) -> Protocol:
+def _read_protocol(path: Path) -> Protocol:
     content = read_yaml(path)
     base = content if "dataset" in content else read_yaml(path.with_name(content["protocol"]))
-    reads = sorted(set(_paths(base["dataset"])) | set(_paths(base["pipeline"])))
+    reads = sorted(set(_find_paths(base["dataset"])) | set(_find_paths(base["pipeline"])))
     name = path.name.removesuffix(".yaml")
     return Protocol(name, content["title"], tuple(reads), path, "dataset" not in content)
 
 
-def _paths(arguments: Any) -> list[str]:
+def _find_paths(arguments: Any) -> list[str]:
     """The first folder of every argument that names a place in the data."""
     if isinstance(arguments, dict):
         named = [v for k, v in arguments.items() if k in READS and isinstance(v, str)]
-        inside = [p for v in arguments.values() for p in _paths(v)]
+        inside = [p for v in arguments.values() for p in _find_paths(v)]
         return [value.split("/")[0] for value in named] + inside
     if isinstance(arguments, list):
-        return [p for v in arguments for p in _paths(v)]
+        return [p for v in arguments for p in _find_paths(v)]
     return []

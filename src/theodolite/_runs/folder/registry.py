@@ -17,7 +17,7 @@ from theodolite.evidence.plugins import OURS, leave_out, list_entry_points, list
 
 
 @cache
-def registered(group: str) -> dict[str, importlib.metadata.EntryPoint]:
+def find_registered(group: str) -> dict[str, importlib.metadata.EntryPoint]:
     """What is registered in a group (``datasets``, ``pipelines``); looked for once.
 
     A name that is taken, by us or by a package before it, is left out.
@@ -31,19 +31,19 @@ def registered(group: str) -> dict[str, importlib.metadata.EntryPoint]:
     return points
 
 
-def build(group: str, named: Named, data: Path) -> Any:
+def build_registered(group: str, named: Named, data: Path) -> Any:
     """Call a registered thing with the arguments of a spec, checked.
 
     Arguments that are paths are looked up below the data folder, and may not leave it.
     """
-    points = registered(group)
+    points = find_registered(group)
     if named.name not in points:
         raise EvidenceError(group.removesuffix("s"), repr(named.name), f"one of {sorted(points)}")
-    make = _loaded(group, points[named.name])
-    return make(**_checked_arguments(make, named, data))
+    make = _load_entry_point(group, points[named.name])
+    return make(**_check_arguments(make, named, data))
 
 
-def _loaded(group: str, point: importlib.metadata.EntryPoint) -> Any:
+def _load_entry_point(group: str, point: importlib.metadata.EntryPoint) -> Any:
     """What an entry point names; of a package that fails to load, the error says which it is."""
     try:
         return point.load()
@@ -57,7 +57,7 @@ def _loaded(group: str, point: importlib.metadata.EntryPoint) -> Any:
         ) from error  # fmt: skip
 
 
-def _checked_arguments(make: Any, named: Named, data: Path) -> dict[str, Any]:
+def _check_arguments(make: Any, named: Named, data: Path) -> dict[str, Any]:
     parameters = inspect.signature(make).parameters
     hints = get_type_hints(make if inspect.isfunction(make) else make.__init__)
     hints = {**get_type_hints(make), **hints} if inspect.isclass(make) else hints

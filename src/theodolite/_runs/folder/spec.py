@@ -59,7 +59,7 @@ class ResamplingSpec(Strict):
         return Resampling(n, self.level, self.seed, most_pooled=self.most_pooled)
 
 
-def _keys_as_text(content: Any) -> Any:
+def _convert_keys_to_text(content: Any) -> Any:
     return (
         {str(key): value for key, value in content.items()}
         if isinstance(content, dict)
@@ -67,7 +67,7 @@ def _keys_as_text(content: Any) -> Any:
     )
 
 
-Printed = Annotated[dict[str, float], BeforeValidator(_keys_as_text)]
+Printed = Annotated[dict[str, float], BeforeValidator(_convert_keys_to_text)]
 
 
 class TableRow(BaseModel):

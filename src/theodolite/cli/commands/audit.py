@@ -21,9 +21,9 @@ from theodolite._runs.auditing.sources import (
     with_claim,
 )
 from theodolite._runs.engine.worker_choice import Engine
-from theodolite._runs.folder.folder import check_folder, check_outside, lock_folder
+from theodolite._runs.folder.preparation import check_folder, check_outside, lock_folder
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.inputs import Places
+from theodolite._runs.run_inputs import RunPaths
 from theodolite._scoring.evaluate import Resampling
 from theodolite._storage.atomic import default_cache
 from theodolite._storage.stores import Store
@@ -226,13 +226,13 @@ def _audit_in_memory(
 
 
 @contextmanager
-def _places(job: _AuditRun, out: Path | None) -> Iterator[Places]:
+def _places(job: _AuditRun, out: Path | None) -> Iterator[RunPaths]:
     """Say where a run reads and writes; without a run folder, only the scores are kept."""
     if out is not None:
-        yield Places(job.root, out, job.cache or out)
+        yield RunPaths(job.root, out, job.cache or out)
         return
     with tempfile.TemporaryDirectory() as folder:
-        yield Places(job.root, Path(folder), job.cache or Path(folder))
+        yield RunPaths(job.root, Path(folder), job.cache or Path(folder))
 
 
 def _print(answers: AuditAnswers, *, as_json: bool) -> None:

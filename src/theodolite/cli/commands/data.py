@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from theodolite._runs.folder.folder import new_folder
-from theodolite._runs.folder.registry import build, registered
+from theodolite._runs.folder.preparation import create_empty_folder
+from theodolite._runs.folder.registry import build_registered, find_registered
 from theodolite._runs.folder.spec import Named
 from theodolite._storage.stores import Store
 from theodolite.cli import options as opt
@@ -26,7 +26,7 @@ Address = Annotated[str, argument("Folder or address, such as s3://bucket/eviden
 def data_list() -> None:
     """List the data sets that specs can name."""
     rows = []
-    for name, point in sorted(registered("datasets").items()):
+    for name, point in sorted(find_registered("datasets").items()):
         lines = (inspect.getdoc(inspect.getmodule(point.load())) or "").splitlines()
         rows.append((name, lines[0] if lines else ""))
     print_table(("name", "what it reads"), rows)
@@ -39,7 +39,9 @@ def data_check(
     """Read a data set and show what it holds."""
     opt.check_there(folder)
     resolved = folder.resolve()
-    dataset: Any = build("datasets", Named(name=name, root=resolved.name), resolved.parent)
+    dataset: Any = build_registered(
+        "datasets", Named(name=name, root=resolved.name), resolved.parent
+    )
     notes = [("note", note) for note in dataset.notes]
     if not hasattr(dataset, "at_hand"):  # tables and features: all there is has been read
         print_table(("", dataset.name), [*dataset.summary(), *notes])
@@ -60,7 +62,7 @@ def data_example(
     """
     from theodolite.datasets.shapes import write_shapes
 
-    new_folder(folder)
+    create_empty_folder(folder)
     write_shapes(folder, n)
     typer.echo(f"wrote {folder}: read it with 'theodolite data check folder {folder}'")
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from theodolite._runs.folder.seal import verify
+from theodolite._runs.folder.checksums import verify_checksums
 from theodolite._storage.untrusted_text import check_ours
 from theodolite.bridges.hugging_face import write_eval_results
 from theodolite.cli import options as opt
@@ -52,7 +52,7 @@ def export(
     if not overwrite:
         _check_files({latex: (MARK,), model_card: (BEGIN, END), every_eval_ever: (RECORD,)})
     for folder in runs:
-        verify(folder)  # numbers that were changed must not be quoted
+        verify_checksums(folder)  # numbers that were changed must not be quoted
     run = runs[0]
     vouching = "" if signed is None else read_signature(signed, run).sentence
     if latex is not None:

@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from theodolite._runs.folder import seal
-from theodolite._runs.folder.piece_list import check_pieces
-from theodolite._runs.recompute import other_arithmetic, parse_share
-from theodolite._runs.recompute import recompute as compute_again
+from theodolite._runs.folder import checksums
+from theodolite._runs.folder.checkpoint_list import check_checkpoints
+from theodolite._runs.recomputation import has_other_arithmetic, parse_share
+from theodolite._runs.recomputation import recompute as compute_again
 from theodolite.cli import options as opt
 from theodolite.cli.options import argument, option
 from theodolite.cli.progress import show_progress
@@ -26,9 +26,9 @@ def report(
 ) -> None:
     """Build the report of a run again."""
     # a report of changed numbers would be sealed as if they were the run's
-    seal.verify(folder, but="report.html")
+    checksums.verify_checksums(folder, but="report.html")
     path = write_report(folder)
-    seal.seal(folder)
+    checksums.write_checksums(folder)
     typer.echo(f"report: {path}")
     if figures is not None:
         from theodolite.report.figures.paper import write_figures
@@ -70,12 +70,14 @@ def _verify_run(folder: Path, share: float | None, *, buckets: bool, quiet: bool
         with show_progress(quiet=quiet) as progress:
             n = compute_again(folder, progress, share, buckets=buckets)
         much = "all" if share == 1 else f"{100 * share:g} % of the"
-        digits = " but for last digits: another kind of machine" if other_arithmetic(folder) else ""
+        digits = (
+            " but for last digits: another kind of machine" if has_other_arithmetic(folder) else ""
+        )
         same = f"{much} scores or pieces the same when computed again{digits}"
         typer.echo(f"ok: {n} files unchanged, {same}")
         return
-    n = seal.verify(folder)
-    pieces, elsewhere = check_pieces(folder, buckets=buckets)
+    n = checksums.verify_checksums(folder)
+    pieces, elsewhere = check_checkpoints(folder, buckets=buckets)
     compared = f", {pieces} pieces as they were" if pieces else ""
     left = f", pieces at {printable(elsewhere)} not compared (--buckets reads buckets)"
     typer.echo(f"ok: {n} files unchanged{compared}{left if elsewhere else ''}")

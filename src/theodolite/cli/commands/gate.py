@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import typer
 
 from theodolite._runs.comparison.versions import gate_drift
-from theodolite._runs.finished import read_finished
+from theodolite._runs.finished_run import read_finished_run
 from theodolite._storage.paths import all_or_nothing
 from theodolite._storage.untrusted_text import check_ours
 from theodolite._verdicts.gates.judge import NOT_MET, read_thresholds
@@ -40,7 +40,7 @@ def gate(
     if junit is not None and not overwrite:
         check_ours(junit, JUNIT)
     criteria = read_thresholds(thresholds)
-    finished = read_finished(run)
+    finished = read_finished_run(run)
     drift = gate_drift(finished, criteria, against, floor or ())
     result = check_gate(criteria, finished, drift)
     if as_json:

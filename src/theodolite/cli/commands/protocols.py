@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from theodolite._runs.folder.protocols import protocol_file
+from theodolite._runs.folder.protocols import find_protocol_file
 from theodolite._runs.folder.protocols import protocols as all_protocols
 from theodolite.cli.options import Json, argument
 from theodolite.cli.tables import print_json, print_table
@@ -15,7 +15,7 @@ def protocols(
 ) -> None:
     """List the protocols that `run` and `sweep` take by name, or print one with its choices."""
     if name is not None:
-        typer.echo(protocol_file(name).read_text(encoding="utf-8"), nl=False)
+        typer.echo(find_protocol_file(name).read_text(encoding="utf-8"), nl=False)
     elif as_json:
         print_json(
             [

@@ -7,12 +7,12 @@ from typing import Annotated, Any, Literal
 import typer
 
 from theodolite._runs.engine.worker_choice import Engine
-from theodolite._runs.folder.folder import lock_folder
-from theodolite._runs.folder.protocols import protocol_file, short_form
+from theodolite._runs.folder.preparation import lock_folder
+from theodolite._runs.folder.protocols import find_protocol_file, shorten_spec
 from theodolite._runs.folder.spec import RunSpec, read_spec
-from theodolite._runs.inputs import Places
 from theodolite._runs.run import rehearse
 from theodolite._runs.run import run as run_into_folder
+from theodolite._runs.run_inputs import RunPaths
 from theodolite._storage.atomic import default_cache
 from theodolite._verdicts.answers import AuditAnswers
 from theodolite.cli import options as opt
@@ -40,10 +40,10 @@ def run(
 
     To resume a run that was interrupted, give the same command again.
     """
-    checked = read_spec(protocol_file(spec))
-    checked = short_form(checked) if short else checked
+    checked = read_spec(find_protocol_file(spec))
+    checked = shorten_spec(checked) if short else checked
     check_there(data)
-    at = Places(data, out, cache or default_cache())
+    at = RunPaths(data, out, cache or default_cache())
     run_spec(checked, at, engine, overwrite=overwrite, dry_run=dry_run, quiet=quiet)
 
 
@@ -98,7 +98,7 @@ def dissect(
             "resampling": {"resamples": 200},
         }
     )
-    at = Places(root, out, cache or default_cache())
+    at = RunPaths(root, out, cache or default_cache())
     run_spec(spec, at, engine, overwrite=overwrite, dry_run=dry_run, quiet=quiet)
 
 
@@ -110,7 +110,7 @@ def _rows_and_columns(text: str) -> list[int]:
 
 
 def run_spec(
-    spec: RunSpec, at: Places, engine: Engine, *, overwrite: bool, dry_run: bool, quiet: bool
+    spec: RunSpec, at: RunPaths, engine: Engine, *, overwrite: bool, dry_run: bool, quiet: bool
 ) -> None:
     """Run a spec into its folder, then report and seal; or print what that would take."""
     with goes_on(), lock_folder(at.out):
@@ -122,7 +122,13 @@ def run_spec(
 
 
 def compute(
-    spec: RunSpec, at: Places, engine: Engine, *, overwrite: bool | None, dry_run: bool, quiet: bool
+    spec: RunSpec,
+    at: RunPaths,
+    engine: Engine,
+    *,
+    overwrite: bool | None,
+    dry_run: bool,
+    quiet: bool,
 ) -> AuditAnswers | None:
     """Run a spec, or only print what that would take."""
     command = opt.command_line()

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from theodolite._runs.engine.worker_choice import Engine
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.inputs import Places
+from theodolite._runs.run_inputs import RunPaths
 from theodolite._storage.atomic import default_cache
 from theodolite.cli import options as opt
 from theodolite.cli.commands.run import run_spec
@@ -76,5 +76,5 @@ def sae_audit(
             "resampling": {"resamples": resamples, "seed": seed},
         }
     )
-    at = Places(root, out, cache or default_cache())
+    at = RunPaths(root, out, cache or default_cache())
     run_spec(spec, at, Engine("local", workers=1), overwrite=overwrite, dry_run=False, quiet=quiet)

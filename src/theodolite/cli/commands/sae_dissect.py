@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from theodolite._runs.engine.worker_choice import Engine, open_worker_pool
-from theodolite._runs.folder.folder import lock_folder
+from theodolite._runs.folder.preparation import lock_folder
 from theodolite._storage.tables import write_parquet
 from theodolite._storage.text import write_json
 from theodolite.cli import options as opt

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from theodolite._runs.folder.folder import check_outside
-from theodolite._runs.folder.registry import build
-from theodolite._runs.folder.run_file import RunRecord
-from theodolite._runs.folder.seal import MANIFEST, verify
+from theodolite._runs.folder.checksums import MANIFEST, verify_checksums
+from theodolite._runs.folder.preparation import check_outside
+from theodolite._runs.folder.registry import build_registered
+from theodolite._runs.folder.run_records import RunRecord
 from theodolite._storage.arrays import read_safetensors
 from theodolite._storage.paths import sha256_of
 from theodolite._storage.records import read_record
@@ -31,7 +31,7 @@ def material_of_run(
             run's own images.
         progress: Told how far it is.
     """
-    verify(run)
+    verify_checksums(run)
     check_outside(run, "study folder", folder)
     record = read_record(run / "run.json", RunRecord)
     spec = record.spec
@@ -40,8 +40,8 @@ def material_of_run(
             f"run {spec.name!r}", "stored evidence alone", "a run that explained images",
             "Without images and a network there is nothing to show.",
         )  # fmt: skip
-    pipeline = build("pipelines", spec.pipeline, data)
-    images = build("datasets", spec.dataset, data)
+    pipeline = build_registered("pipelines", spec.pipeline, data)
+    images = build_registered("datasets", spec.dataset, data)
     origin = {
         "run": spec.name,
         "run manifest": sha256_of(run / MANIFEST),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.material import RunMaterial
+from theodolite._runs.report_material import RunMaterial
 from theodolite._verdicts.scores_file import ComparedRecord, score_of
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.metrics.catalogue import catalogue

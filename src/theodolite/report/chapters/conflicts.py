@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from theodolite._runs.content import shown_conflicts
-from theodolite._runs.folder.run_file import ExampleRecord
-from theodolite._runs.material import RunMaterial
+from theodolite._runs.folder.run_records import ExampleRecord
+from theodolite._runs.report_material import RunMaterial
+from theodolite._runs.run_content import choose_conflicts
 from theodolite._verdicts.conflicts.record import ConflictRecord, ConflictsFile, JudgedRecord
 from theodolite._verdicts.conflicts.sentences import SHORT, Level
 from theodolite.evidence.subject import Subject
@@ -63,7 +63,7 @@ def conflicts_chapter(
         "interval": _interval_words(conflicts_file.conflicts, classes=classes),
         "examples": [
             _example_cards(material, conflicts_file, conflict, files, subject)
-            for conflict in shown_conflicts(conflicts_file)
+            for conflict in choose_conflicts(conflicts_file)
         ],
     }
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from theodolite._runs.folder.run_file import MadeRecord
+from theodolite._runs.folder.run_records import ProducedRecord
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.material import RunMaterial
+from theodolite._runs.report_material import RunMaterial
 from theodolite._verdicts.scores_file import ComparedRecord
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.subject import Subject
@@ -27,7 +27,7 @@ ScatterExplanation = tuple[str, str, SurrogateEvidence]
 def faithfulness_chapter(
     material: RunMaterial,
     spec: RunSpec,
-    made_record: MadeRecord,
+    made_record: ProducedRecord,
     subject: Subject,
     scores: Sequence[Score],
     models: Sequence[ComparedRecord],

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from theodolite._runs.folder.run_file import ConceptCardRecord
+from theodolite._runs.folder.run_records import ConceptCardRecord
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.material import RunMaterial
+from theodolite._runs.report_material import RunMaterial
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.subject import WORDINGS, Wording
 from theodolite.evidence.surrogate_settings import compute_outputs, predict_constant_mean

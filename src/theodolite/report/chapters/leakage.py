@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.material import RunMaterial
+from theodolite._runs.report_material import RunMaterial
 from theodolite._stats.resampling import mean_interval
 from theodolite._verdicts.scores_file import ComparedRecord
 from theodolite._verdicts.words import percent

@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.material import RunMaterial
+from theodolite._runs.report_material import RunMaterial
 from theodolite._verdicts.scores_file import ComparedRecord, score_of
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.concept import ConceptEvidence

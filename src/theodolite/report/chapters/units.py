@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from theodolite._runs.folder.run_file import UnitCardRecord
-from theodolite._runs.material import RunMaterial
+from theodolite._runs.folder.run_records import UnitCardRecord
+from theodolite._runs.report_material import RunMaterial
 from theodolite.report.figures.bars import columns
 from theodolite.report.figures.lines import PlotLine, Point, curves
 from theodolite.report.figures.scales import get_item_interval, round_scale

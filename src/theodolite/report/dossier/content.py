@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from theodolite._runs.finished import Run
-from theodolite._runs.folder.run_file import MadeRecord
+from theodolite._runs.finished_run import Run
+from theodolite._runs.folder.run_records import ProducedRecord
 from theodolite._storage.records import Record
 from theodolite._verdicts.gates.file import Thresholds
 from theodolite._verdicts.gates.outcome import check_gate
@@ -140,7 +140,7 @@ class DossierSource:
     """What a dossier is made from."""
 
     run: Run
-    produced: MadeRecord
+    produced: ProducedRecord
     facts: DossierFacts
     thresholds: Thresholds | None
 

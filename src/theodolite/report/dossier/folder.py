@@ -5,10 +5,10 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from theodolite._runs.finished import read_finished
-from theodolite._runs.folder.folder import check_outside, lock_folder
-from theodolite._runs.folder.run_file import read_produced
-from theodolite._runs.folder.seal import MANIFEST, SEAL, sealed_files
+from theodolite._runs.finished_run import read_finished_run
+from theodolite._runs.folder.checksums import MANIFEST, SEAL, list_checked_files
+from theodolite._runs.folder.preparation import check_outside, lock_folder
+from theodolite._runs.folder.run_records import read_produced
 from theodolite._storage.paths import all_or_nothing, existing
 from theodolite._storage.records import READING, first_fault
 from theodolite._storage.text import json_text, read_json
@@ -40,7 +40,7 @@ def write_dossier(
     """
     check_outside(run, "dossier", folder)
     _check_free(folder)
-    finished = read_finished(run)
+    finished = read_finished_run(run)
     thresholds = facts_folder / facts.thresholds if facts.thresholds else None
     criteria = None if thresholds is None else read_thresholds(thresholds)
     source = DossierSource(finished, read_produced(run), facts, criteria)
@@ -99,7 +99,7 @@ def _clear(folder: Path) -> None:
 
 
 def _copy_run(run: Path, target: Path) -> None:
-    for name in (MANIFEST, SEAL, *sealed_files(run)):
+    for name in (MANIFEST, SEAL, *list_checked_files(run)):
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(run / name, target / name, follow_symlinks=False)
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 
-from theodolite._runs.finished import Run
+from theodolite._runs.finished_run import Run
 from theodolite.report.dossier.content import DossierFile, asked_verdicts
 from theodolite.report.dossier.facts import NOT_STATED, DossierFacts
 from theodolite.report.dossier.signatures import NAMESPACE

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from theodolite._runs.finished import read_finished
-from theodolite._runs.folder.run_file import ManifestRecord
-from theodolite._runs.folder.seal import MANIFEST, check_no_links, verify
-from theodolite._runs.recompute import recompute
+from theodolite._runs.finished_run import read_finished_run
+from theodolite._runs.folder.checksums import MANIFEST, check_no_links, verify_checksums
+from theodolite._runs.folder.run_records import ManifestRecord
+from theodolite._runs.recomputation import recompute
 from theodolite._storage.paths import confined, sha256_below, size_within
 from theodolite._storage.records import read_record
 from theodolite.errors import EvidenceError, UnsafeInputError, VerificationError
@@ -164,7 +164,7 @@ def _check_manifest(folder: Path, digests: dict[str, str], runs: Sequence[Path])
             raise VerificationError(
                 f"run {run.name!r}", f"another {MANIFEST}", "the one that the statement names"
             )
-        n += verify(run)
+        n += verify_checksums(run)
     return n
 
 
@@ -183,7 +183,7 @@ def _check_answers(folder: Path, run: Path) -> None:
     """The answers in the dossier are those that the run's scores lead to."""
     dossier = read_dossier(folder)
     stated = {row.question: row.answer for row in (*dossier.answers, *dossier.not_evaluated)}
-    answers = {verdict.question: verdict.answer for verdict in read_finished(run).verdicts}
+    answers = {verdict.question: verdict.answer for verdict in read_finished_run(run).verdicts}
     for question, answer in answers.items():
         if stated.get(question) != answer:
             raise VerificationError(

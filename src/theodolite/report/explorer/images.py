@@ -5,8 +5,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from theodolite._runs.folder.run_file import ConceptCardRecord, UnitCardRecord
-from theodolite._runs.material import RunMaterial
+from theodolite._runs.folder.run_records import ConceptCardRecord, UnitCardRecord
+from theodolite._runs.report_material import RunMaterial
 from theodolite.report.examples import Example, NamedConcept
 from theodolite.report.overlays import data_address
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from theodolite._runs.material import RunMaterial
+from theodolite._runs.report_material import RunMaterial
 from theodolite.report.examples import Example
 from theodolite.report.explorer.images import Items, key, shown_items
 from theodolite.report.explorer.packed_table import (

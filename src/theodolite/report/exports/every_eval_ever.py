@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from theodolite._runs.finished import Run, read_finished
+from theodolite._runs.finished_run import Run, read_finished_run
 from theodolite._storage.text import write_json
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.words import full_title
@@ -27,7 +27,7 @@ def every_eval_ever(folder: Path) -> dict[str, Any]:
 
     Undefined scores are left out and counted in ``source_metadata``.
     """
-    run = read_finished(folder)
+    run = read_finished_run(folder)
     spec, defined = run.record.spec, [s for s in run.scores if math.isfinite(s.value)]
     data = run.subject.data or (spec.dataset.name if spec.dataset is not None else spec.name)
     model = run.subject.model or UNKNOWN

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from theodolite._runs.run_folder import RunFolder
+from theodolite._runs.folder_reader import RunFolder
 from theodolite._storage.paths import all_or_nothing
 from theodolite._verdicts.rules import question_text
 from theodolite.errors import EvidenceError, printable

@@ -5,10 +5,10 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from theodolite._runs.content import shown_conflicts
-from theodolite._runs.folder.headlines import decide_verdicts
-from theodolite._runs.folder.run_file import MadeRecord, RunRecord
-from theodolite._runs.run_folder import RunFolder
+from theodolite._runs.folder.run_records import ProducedRecord, RunRecord
+from theodolite._runs.folder.spec_answers import decide_verdicts
+from theodolite._runs.folder_reader import RunFolder
+from theodolite._runs.run_content import choose_conflicts
 from theodolite._storage.paths import all_or_nothing
 from theodolite._storage.text import read_text
 from theodolite.errors import EvidenceError, printable
@@ -93,14 +93,14 @@ def _replaced(card: str, section: str, name: str) -> str:
     return f"{before}{section}{rest.partition(END)[2]}"
 
 
-def _claim(made_record: MadeRecord) -> list[str]:
+def _claim(made_record: ProducedRecord) -> list[str]:
     explained = made_record.explained
     if not explained.claim:
         return []
     return [f"The explanation claims: “{markdown_text(explained.claim)}”"]
 
 
-def _lede(record: RunRecord, made_record: MadeRecord) -> str:
+def _lede(record: RunRecord, made_record: ProducedRecord) -> str:
     day = markdown_text(record.started.partition("T")[0])
     n = dict(made_record.facts).get("test samples")
     on = f", on {n:,} test samples" if isinstance(n, int) else ""
@@ -152,7 +152,7 @@ def _disagree(folder: Path, subject: Subject) -> list[str]:
     sentences = [text for verdict in conflicts.verdicts if (text := verdict.means(subject))]
     sentences += [
         f"{conflict.statement(subject)} {conflict.cause(subject)}".strip()
-        for conflict in shown_conflicts(conflicts)
+        for conflict in choose_conflicts(conflicts)
     ]
     if not sentences:
         return []
@@ -162,7 +162,7 @@ def _disagree(folder: Path, subject: Subject) -> list[str]:
     ]
 
 
-def _distrust(verdicts: Sequence[Verdict], made_record: MadeRecord) -> list[str]:
+def _distrust(verdicts: Sequence[Verdict], made_record: ProducedRecord) -> list[str]:
     metrics = dict.fromkeys(v.score.metric for v in verdicts if v.score is not None)
     known = [catalogue()[name] for name in metrics if name in catalogue()]
     caveats = [f"**{markdown_text(e.title)}:** {markdown_text(e.card.limitations)}" for e in known]
@@ -176,7 +176,7 @@ def _distrust(verdicts: Sequence[Verdict], made_record: MadeRecord) -> list[str]
     return ["### What to distrust", _listed(caveats)] if caveats else []
 
 
-def _provenance(record: RunRecord, made_record: MadeRecord, name: str) -> list[str]:
+def _provenance(record: RunRecord, made_record: ProducedRecord, name: str) -> list[str]:
     spec = record.spec
     resampling = spec.resampling
     facts = [

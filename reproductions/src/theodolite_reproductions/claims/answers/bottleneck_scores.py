@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from jaxtyping import Float
 
-from theodolite._runs.folder.run_file import RunRecord
+from theodolite._runs.folder.run_records import RunRecord
 from theodolite._stats.intervals import quantile, two_sided_p
 from theodolite._storage.records import read_record
 from theodolite._verdicts.scores_file import (

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from theodolite._runs.folder.registry import build
+from theodolite._runs.folder.registry import build_registered
 from theodolite._runs.folder.spec import Named
 from theodolite._verdicts.scores_file import ComparedRecord, Filter
 from theodolite_reproductions.claims.answers.bottleneck_scores import (
@@ -202,7 +202,7 @@ def _other_choice(other: OptionTable) -> Iterator[EntryAnswer]:
 
 def _converged(n_models: int, n_folds: int) -> Float[np.ndarray, "models folds"]:
     """The reference of every model: all have the same task, folds and kind of head."""
-    data = build("datasets", Named(name="tabular_toy", delta=0.25), Path())
+    data = build_registered("datasets", Named(name="tabular_toy", delta=0.25), Path())
     each = [converged_accuracy(data.folded(fold, n_folds)) for fold in range(n_folds)]
     return np.tile(each, (n_models, 1))
 

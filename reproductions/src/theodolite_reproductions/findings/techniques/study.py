@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from theodolite._runs.folder.headlines import build_requests
+from theodolite._runs.folder.spec_answers import build_requests
 from theodolite._scoring.evaluate import MetricRequest
 from theodolite._verdicts.per_sample import sample_values
 from theodolite.errors import EvidenceError

@@ -6,7 +6,7 @@ from pathlib import Path
 from theodolite._runs.engine.checkpoints import CheckpointRecord, CheckpointStore
 from theodolite._runs.engine.signed_checksums import KEY_FILE, get_key_id
 from theodolite._runs.engine.worker_choice import CHECKPOINT_FOLDER
-from theodolite._runs.folder.run_file import RunRecord, read_produced
+from theodolite._runs.folder.run_records import RunRecord, read_produced
 from theodolite._storage.records import read_record
 from theodolite._storage.stores import Store
 from theodolite._storage.tables import read_parquet, write_parquet
@@ -16,7 +16,7 @@ FILE = "pieces.parquet"
 COLUMNS = ("key", "content", "size", "made_on")
 
 
-def write_entries(out: Path, entries: Iterable[CheckpointRecord]) -> None:
+def write_checkpoint_list(out: Path, entries: Iterable[CheckpointRecord]) -> None:
     """List entries by key; a run without pieces has no list."""
     rows = sorted(entries, key=lambda entry: entry.key)
     if rows:
@@ -24,7 +24,7 @@ def write_entries(out: Path, entries: Iterable[CheckpointRecord]) -> None:
         write_parquet(out / FILE, columns)
 
 
-def read_entries(folder: Path) -> list[CheckpointRecord]:
+def read_checkpoint_list(folder: Path) -> list[CheckpointRecord]:
     """The list of a run; empty if it has none."""
     if not (folder / FILE).is_file():
         return []
@@ -34,7 +34,7 @@ def read_entries(folder: Path) -> list[CheckpointRecord]:
     return [CheckpointRecord(*row) for row in zip(*(columns[n] for n in COLUMNS), strict=True)]
 
 
-def open_ledger(folder: Path) -> CheckpointStore:
+def open_checkpoint_store(folder: Path) -> CheckpointStore:
     """The ledger that a run used, as it was sealed then."""
     record = read_record(folder / "run.json", RunRecord)
     place = read_produced(folder).checkpoints
@@ -48,14 +48,14 @@ def open_ledger(folder: Path) -> CheckpointStore:
     return CheckpointStore(store, keyed=bool(seal))
 
 
-def check_pieces(folder: Path, *, buckets: bool = False) -> tuple[int, str]:
+def check_checkpoints(folder: Path, *, buckets: bool = False) -> tuple[int, str]:
     """Compare the ledger with the list of the run: how many pieces were, and where others are that
     were not: in a bucket, for want of consent to read it, or no more there."""
-    entries = read_entries(folder)
+    entries = read_checkpoint_list(folder)
     if not entries:
         return 0, ""
     place = read_produced(folder).checkpoints
     local = Store.at(place).local if place else folder
     if not buckets if local is None else not local.is_dir():
         return 0, place
-    return open_ledger(folder).compare(entries), ""
+    return open_checkpoint_store(folder).compare(entries), ""

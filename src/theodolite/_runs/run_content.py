@@ -10,18 +10,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from theodolite._runs.compared import compare_models, group_samples
+from theodolite._runs.compared_models import group_samples, score_compared_models
 from theodolite._runs.folder.chapters import installed_chapters
-from theodolite._runs.folder.explained import build_explained_record
-from theodolite._runs.folder.format import CONFLICTS, FINDINGS, PER_SAMPLE, PRODUCED, SCORES, SHOWN
-from theodolite._runs.folder.headlines import build_requests, build_scores_file, find_conflicts
-from theodolite._runs.folder.run_file import (
+from theodolite._runs.folder.explanation_record import build_explained_record
+from theodolite._runs.folder.file_names import (
+    CONFLICTS,
+    FINDINGS,
+    IMAGE_FOLDERS,
+    PER_SAMPLE,
+    PRODUCED,
+    SCORES,
+)
+from theodolite._runs.folder.run_records import (
     ConceptCardRecord,
     ExampleRecord,
-    MadeRecord,
+    ProducedRecord,
     UnitCardRecord,
 )
 from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.folder.spec_answers import build_requests, build_scores_file, find_conflicts
 from theodolite._runs.thumbnails import draw_rows
 from theodolite._storage.arrays import write_safetensors
 from theodolite._storage.paths import all_or_nothing
@@ -41,14 +48,14 @@ from theodolite.evidence.pipeline_output import Produced, Progress, silent
 from theodolite.evidence.workers import SerialWorkers, Workers
 
 if TYPE_CHECKING:
-    from theodolite._runs.stored import StoredBundles
+    from theodolite._runs.stored_bundles import StoredBundles
 
 MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 PNG = b"\x89PNG"
 MAX_SAMPLES = 200_000
 """Stored samples up to which there is a table of them: it is held in memory."""
 MAX_CONFLICT_IMAGES = 6
-SHOWN_CONFLICTS = 3
+MAX_CONFLICTS = 3
 """Conflicts that the report shows with examples."""
 Columns = Mapping[str, Sequence[object]]
 Image = tuple[ExampleRecord, bytes]
@@ -60,7 +67,7 @@ class RunContent:
 
     spec: RunSpec
     answers: AuditAnswers
-    record: MadeRecord
+    record: ProducedRecord
     conflicts: ConflictsFile
     columns: Columns | None = None
     """Contribution of each sample to each score; None if there are too many samples."""
@@ -128,7 +135,7 @@ def score_run(
         answers = score_evidence(spec, evidence, progress, stored=stored, workers=workers)
         answers = replace(answers, notes=(*produced.notes, *answers.notes))
     answers = replace(answers, subject=produced.subject or spec.stated_subject)
-    models, failures = _compared(spec, produced, answers, progress)
+    models, failures = _score_compared(spec, produced, answers, progress)
     columns: Columns | None = {}
     clusters: Mapping[str, int] = {}
     if stored is None or scored is None:  # a report alone does not read all shards again
@@ -139,9 +146,9 @@ def score_run(
         answers = replace(answers, notes=(*answers.notes, note))
     else:
         conflicts = find_conflicts(spec, (answers.scores, answers.subject), columns, clusters)
-    examples = example_images(produced, spec)
-    conflict_examples = conflict_images(produced, conflicts)
-    record = MadeRecord(
+    examples = choose_example_images(produced, spec)
+    conflict_examples = choose_conflict_images(produced, conflicts)
+    record = ProducedRecord(
         explained=build_explained_record(spec, produced.claim, answers.subject, evidence),
         notes=[*answers.notes, *failures],
         facts=list(produced.facts),
@@ -157,7 +164,7 @@ def score_run(
         seconds_scoring=round(time.monotonic() - started, 1),
     )
     images = {example.file: content for example, content in (*examples, *conflict_examples)}
-    images |= _checked_images(produced.images)
+    images |= _check_images(produced.images)
     return RunContent(spec, answers, record, conflicts, columns, evidence, produced, models, images)
 
 
@@ -190,7 +197,7 @@ def score_evidence(
     return answer_shards([stored.kinds], requests, resampling, progress, workers, on_error="note")
 
 
-def _compared(
+def _score_compared(
     spec: RunSpec, produced: Produced, answers: AuditAnswers, progress: Progress
 ) -> tuple[list[ComparedRecord], list[str]]:
     if not produced.compared and not spec.studies:
@@ -199,7 +206,7 @@ def _compared(
         if not MODEL_NAME.fullmatch(other.name):
             needed = "a name of letters, digits, '_', '.', '-'"
             raise EvidenceError("model", repr(other.name), needed)
-    return compare_models(spec, answers, produced.about, produced.compared, progress)
+    return score_compared_models(spec, answers, produced.about, produced.compared, progress)
 
 
 def _save_evidence(spec: RunSpec, evidence: Sequence[Sequence[Evidence]], root: Path) -> None:
@@ -208,14 +215,14 @@ def _save_evidence(spec: RunSpec, evidence: Sequence[Sequence[Evidence]], root: 
             save(bundle, root / f"seed-{seed}" / bundle.kind)
 
 
-def _checked_images(images: Mapping[str, bytes]) -> Mapping[str, bytes]:
+def _check_images(images: Mapping[str, bytes]) -> Mapping[str, bytes]:
     for file in images:
-        if file.partition("/")[0] not in SHOWN:
-            raise EvidenceError("image", repr(file), f"a file in one of {', '.join(SHOWN)}")
+        if file.partition("/")[0] not in IMAGE_FOLDERS:
+            raise EvidenceError("image", repr(file), f"a file in one of {', '.join(IMAGE_FOLDERS)}")
     return images
 
 
-def _image_evidence(produced: Produced) -> Evidence | None:
+def _find_image_evidence(produced: Produced) -> Evidence | None:
     """Return the evidence whose samples have images, if there are images."""
     if produced.image is None:
         return None
@@ -223,11 +230,11 @@ def _image_evidence(produced: Produced) -> Evidence | None:
     return kinds.get(LocationEvidence) or kinds.get(ConceptEvidence)
 
 
-def example_images(produced: Produced, spec: RunSpec) -> list[Image]:
+def choose_example_images(produced: Produced, spec: RunSpec) -> list[Image]:
     """Return random images for the report, alternating correct and incorrect predictions."""
     if produced.thumbnails:
         return _thumbnail_examples(produced)
-    evidence = _image_evidence(produced)
+    evidence = _find_image_evidence(produced)
     if produced.image is None or evidence is None or not spec.report.examples:
         return []
     concepts: Any = by_kind([evidence])[ConceptEvidence]
@@ -249,19 +256,19 @@ def _thumbnail_examples(produced: Produced) -> list[Image]:
     return examples
 
 
-def shown_conflicts(conflicts: ConflictsFile) -> list[ConflictRecord]:
+def choose_conflicts(conflicts: ConflictsFile) -> list[ConflictRecord]:
     """Return the strongest conflicts between explanations."""
     strongest = [conflict for conflict in conflicts.strongest if conflict.level == "explanations"]
-    return strongest[:SHOWN_CONFLICTS]
+    return strongest[:MAX_CONFLICTS]
 
 
-def conflict_images(produced: Produced, conflicts: ConflictsFile) -> list[Image]:
+def choose_conflict_images(produced: Produced, conflicts: ConflictsFile) -> list[Image]:
     """Return images of the most extreme examples, of each conflict in turn."""
-    evidence = _image_evidence(produced)
+    evidence = _find_image_evidence(produced)
     if produced.image is None or evidence is None:
         return []
     rows = {evidence.samples.name(row): row for row in range(len(evidence))}
-    columns = [[example.name for example in c.examples] for c in shown_conflicts(conflicts)]
+    columns = [[example.name for example in c.examples] for c in choose_conflicts(conflicts)]
     in_turn = itertools.chain.from_iterable(itertools.zip_longest(*columns))
     names = [name for name in dict.fromkeys(in_turn) if name in rows]
     examples = []

@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from theodolite._runs.addresses import BUCKETS
-from theodolite._runs.content import score_evidence, score_run
 from theodolite._runs.engine.local_processes import CurrentProcess
 from theodolite._runs.engine.process_identity import digest_arithmetic
 from theodolite._runs.engine.worker_pool import CheckpointCheck, WorkerPool
-from theodolite._runs.folder.format import CONFLICTS, SCORES
-from theodolite._runs.folder.headlines import build_requests, build_scores_file
-from theodolite._runs.folder.piece_list import check_pieces, open_ledger
-from theodolite._runs.folder.seal import verify
-from theodolite._runs.run_folder import RunFolder
-from theodolite._runs.stored import open_addresses
+from theodolite._runs.folder.checkpoint_list import check_checkpoints, open_checkpoint_store
+from theodolite._runs.folder.checksums import verify_checksums
+from theodolite._runs.folder.file_names import CONFLICTS, SCORES
+from theodolite._runs.folder.spec_answers import build_requests, build_scores_file
+from theodolite._runs.folder_reader import RunFolder
+from theodolite._runs.missing_shards import BUCKETS
+from theodolite._runs.run_content import score_evidence, score_run
+from theodolite._runs.stored_bundles import open_addresses
 from theodolite._storage.records import Record, write_record
 from theodolite._storage.tables import read_parquet
 from theodolite._verdicts.answers import answer, by_kind, requests_for
@@ -52,7 +52,7 @@ def recompute(
     all scores from the pieces; of evidence in the run folder a share of the scores. A folder from
     somebody else may name buckets, which would be asked with your keys: not without ``buckets``.
     """
-    n, run = verify(folder), RunFolder(folder)
+    n, run = verify_checksums(folder), RunFolder(folder)
     made_record = run.made_record
     places = (*made_record.stored, made_record.checkpoints)
     named = [address for address in places if address.startswith(BUCKETS)]
@@ -61,13 +61,13 @@ def recompute(
             f"run {folder.name!r}", f"the address {named[0]}", "your consent to ask it",
             "Pass --buckets if you trust this folder.",
         )  # fmt: skip
-    check_pieces(folder, buckets=buckets)
+    check_checkpoints(folder, buckets=buckets)
     if made_record.stored:
-        same = _stored_again(run, progress, share)
+        same = _recompute_stored(run, progress, share)
     elif share < 1:
-        same = _some_again(run, progress, share)
+        same = _recompute_sample(run, progress, share)
     else:
-        same = _all_again(run, progress)
+        same = _recompute_all(run, progress)
     if not same:
         raise VerificationError(
             f"run {folder.name!r}", "other scores when computed again", "the stored ones",
@@ -98,7 +98,7 @@ def explain_other_scores(run: RunFolder) -> str:
     return f"This version decides otherwise: {'; '.join(changes)}. Audit the evidence again."
 
 
-def _stored_again(run: RunFolder, progress: Progress, share: float) -> bool:
+def _recompute_stored(run: RunFolder, progress: Progress, share: float) -> bool:
     record, made_record = run.record, run.made_record
     stored = open_addresses(record.spec, made_record.stored)
     for address, digest in stored.digests().items():
@@ -107,7 +107,7 @@ def _stored_again(run: RunFolder, progress: Progress, share: float) -> bool:
     code = {"theodolite": record.code, "packages": record.identity.packages}
     check = CheckpointCheck(share)
     workers = WorkerPool(
-        CurrentProcess(), open_ledger(run.folder), progress, code=code, check=check
+        CurrentProcess(), open_checkpoint_store(run.folder), progress, code=code, check=check
     )
     failed = run.folder / "failed.parquet"
     if failed.is_file():
@@ -122,10 +122,10 @@ def _stored_again(run: RunFolder, progress: Progress, share: float) -> bool:
             "They must be where the run had them.",
         ) from error  # fmt: skip
     answers = replace(answers, subject=record.spec.stated_subject)
-    return _same_bytes(run.folder / SCORES, build_scores_file(record.spec, answers))
+    return _writes_same_bytes(run.folder / SCORES, build_scores_file(record.spec, answers))
 
 
-def _all_again(run: RunFolder, progress: Progress) -> bool:
+def _recompute_all(run: RunFolder, progress: Progress) -> bool:
     spec, models = run.record.spec, run.compared()
     others = [ComparedModel(m.name, m.about, run.load_bundles(m.name)) for m in models[1:]]
     description = models[0].about if models else {}
@@ -136,10 +136,10 @@ def _all_again(run: RunFolder, progress: Progress) -> bool:
         again["compared.json"] = ComparedFile(models=list(content.models))
     if (run.folder / CONFLICTS).is_file():
         again[CONFLICTS] = content.conflicts
-    return all(_same_bytes(run.folder / name, record) for name, record in again.items())
+    return all(_writes_same_bytes(run.folder / name, record) for name, record in again.items())
 
 
-def _some_again(run: RunFolder, progress: Progress, share: float) -> bool:
+def _recompute_sample(run: RunFolder, progress: Progress, share: float) -> bool:
     """Compute a share of the scores, drawn anew each time."""
     spec, evidence = run.record.spec, run.load_bundles()
     requests = build_requests(spec.metrics) or requests_for(by_kind(evidence[0]))[0]
@@ -150,12 +150,12 @@ def _some_again(run: RunFolder, progress: Progress, share: float) -> bool:
     return all(score_record(score) in run.scores_file.scores for score in answers.scores)
 
 
-def other_arithmetic(folder: Path) -> bool:
+def has_other_arithmetic(folder: Path) -> bool:
     """Whether the run was computed by another kind of machine: then last digits may differ."""
     return RunFolder(folder).record.identity.arithmetic != digest_arithmetic()
 
 
-def _same_bytes(path: Path, record: Record) -> bool:
+def _writes_same_bytes(path: Path, record: Record) -> bool:
     """Return whether writing the record would give the file as it is."""
     again = path.with_name(f".{path.name}.again")
     try:
@@ -164,19 +164,19 @@ def _same_bytes(path: Path, record: Record) -> bool:
         stored = path.read_bytes()
     finally:
         again.unlink(missing_ok=True)
-    if computed == stored or not other_arithmetic(path.parent):
+    if computed == stored or not has_other_arithmetic(path.parent):
         return computed == stored
-    return _nearly(json.loads(computed), json.loads(stored))
+    return _is_nearly_equal(json.loads(computed), json.loads(stored))
 
 
-def _nearly(computed: Any, stored: Any) -> bool:
+def _is_nearly_equal(computed: Any, stored: Any) -> bool:
     """Whether two records are the same but for last digits of numbers."""
     if isinstance(computed, float) and isinstance(stored, float):
         return bool(np.isclose(computed, stored, rtol=1e-9, atol=1e-12, equal_nan=True))
     if isinstance(computed, dict) and isinstance(stored, dict):
         return computed.keys() == stored.keys() and all(
-            _nearly(value, stored[name]) for name, value in computed.items()
+            _is_nearly_equal(value, stored[name]) for name, value in computed.items()
         )
     if isinstance(computed, list) and isinstance(stored, list):
-        return len(computed) == len(stored) and all(map(_nearly, computed, stored))
+        return len(computed) == len(stored) and all(map(_is_nearly_equal, computed, stored))
     return bool(computed == stored)

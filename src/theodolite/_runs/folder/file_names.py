@@ -4,7 +4,7 @@ from pathlib import Path
 
 RUN, SCORES, PRODUCED, FINDINGS = "run.json", "scores.json", "produced.json", "findings.json"
 CONFLICTS, PER_SAMPLE = "conflicts.json", "per_sample.parquet"
-SHOWN = ("images", "concepts")
+IMAGE_FOLDERS = ("images", "concepts")
 """Folders of images for the report."""
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from theodolite._runs.folder.headlines import build_requests
 from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.folder.spec_answers import build_requests
 from theodolite._scoring.evaluate import MetricRequest, Resampling
 from theodolite._verdicts.answers import AuditAnswers, answer
 from theodolite._verdicts.scores_file import ComparedRecord, score_record
@@ -19,7 +19,7 @@ def group_samples(bundle: Evidence, spec: RunSpec) -> Any:
     return bundle if spec.resampling.clusters == "none" else cluster_by_class(bundle)
 
 
-def compare_models(
+def score_compared_models(
     spec: RunSpec,
     answers: AuditAnswers,
     description: Mapping[str, float | int | str],
@@ -43,7 +43,9 @@ def compare_models(
         own_requests = [r for r in requests if r.metric.needs in kinds] if requests else None
         if own_requests is not None:  # compared models need not all have the same arrays
             own_requests = [
-                r for r in own_requests if all(_allowed(r, seed) for seed in other.evidence)
+                r
+                for r in own_requests
+                if all(_has_needed_arrays(r, seed) for seed in other.evidence)
             ]
         evidence = [[group_samples(bundle, spec) for bundle in seed] for seed in other.evidence]
         resampling = with_fewer_resamples(spec)
@@ -58,7 +60,7 @@ def compare_models(
     return records, failures
 
 
-def _allowed(request: MetricRequest, bundles: Sequence[Evidence]) -> bool:
+def _has_needed_arrays(request: MetricRequest, bundles: Sequence[Evidence]) -> bool:
     """Return whether these bundles have the arrays that a request needs."""
     own = [bundle for bundle in bundles if type(bundle) is request.metric.needs]
     return not any(request.metric.missing(bundle, request.options) for bundle in own)

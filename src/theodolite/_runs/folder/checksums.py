@@ -4,7 +4,7 @@ import os
 import stat
 from pathlib import Path
 
-from theodolite._runs.folder.run_file import ManifestRecord
+from theodolite._runs.folder.run_records import ManifestRecord
 from theodolite._storage.paths import all_or_nothing, sha256_below, sha256_of
 from theodolite._storage.records import read_record, write_record
 from theodolite._storage.text import read_text
@@ -29,15 +29,15 @@ def check_no_links(folder: Path) -> None:
                 )  # fmt: skip
 
 
-def seal(folder: Path) -> None:
+def write_checksums(folder: Path) -> None:
     """Write the manifest, and the digest of the manifest itself beside it."""
-    files = {name: sha256_of(folder / name) for name in sealed_files(folder)}
+    files = {name: sha256_of(folder / name) for name in list_checked_files(folder)}
     write_record(folder / MANIFEST, ManifestRecord(files=files))
     with all_or_nothing(folder / SEAL) as stream:
-        stream.write(_seal_line(folder).encode())
+        stream.write(_format_checksum_line(folder).encode())
 
 
-def verify(folder: Path, *, but: str = "") -> int:
+def verify_checksums(folder: Path, *, but: str = "") -> int:
     """Check every byte of a run folder against its manifest; returns the number of files.
 
     ``but`` names a file that may be missing or changed, because it is about to be made again.
@@ -46,11 +46,11 @@ def verify(folder: Path, *, but: str = "") -> int:
     check_no_links(folder)
     if not (folder / MANIFEST).is_file():
         raise UnsafeInputError(what, f"no {MANIFEST}", "a finished run folder")
-    if read_text(folder / SEAL, "seal") != _seal_line(folder):
+    if read_text(folder / SEAL, "seal") != _format_checksum_line(folder):
         raise VerificationError(what, "a manifest that was changed", "the one that was sealed")
     listed = dict(read_record(folder / MANIFEST, ManifestRecord).files)
     listed.pop(but, None)
-    names = [name for name in sealed_files(folder) if name != but]
+    names = [name for name in list_checked_files(folder) if name != but]
     for name in sorted(set(listed) ^ set(names)):
         got = f"no {name}" if name in listed else f"{name}, which the run did not write"
         raise VerificationError(what, got, "just the files of the manifest")
@@ -60,12 +60,12 @@ def verify(folder: Path, *, but: str = "") -> int:
     return len(listed)
 
 
-def sealed_files(folder: Path) -> list[str]:
+def list_checked_files(folder: Path) -> list[str]:
     """Every file but the seal's own, links and all."""
     paths = (path for path in folder.rglob("*") if not path.is_dir() or path.is_symlink())
     names = (path.relative_to(folder).as_posix() for path in paths)
     return sorted(name for name in names if name not in (MANIFEST, SEAL))
 
 
-def _seal_line(folder: Path) -> str:
+def _format_checksum_line(folder: Path) -> str:
     return f"{sha256_of(folder / MANIFEST)}  {MANIFEST}\n"

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from theodolite._runs.addresses import BUCKETS, missing_shards_error
 from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.missing_shards import BUCKETS, missing_shards_error
 from theodolite._scoring.request import MetricRequest
 from theodolite._storage.paths import confined
 from theodolite._verdicts.per_sample import add_samples, is_of_samples, no_samples, sample_values
@@ -64,7 +64,7 @@ class StoredBundles:
 
     def largest_shard(self) -> int:
         """Return the decoded bytes of the largest shard, if samples are as large as the first."""
-        return max(bytes_of(s.first()) * _count_rows(s) for s in self.kinds.values())
+        return max(count_array_bytes(s.first()) * _count_rows(s) for s in self.kinds.values())
 
     def clusters(self) -> dict[str, int]:
         """Return the cluster of each sample by name, from the first kind that has clusters."""
@@ -129,11 +129,11 @@ def open_addresses(spec: RunSpec, addresses: Sequence[str]) -> StoredBundles:
     return StoredBundles(addresses, by_class=spec.resampling.clusters == "classes")
 
 
-def bytes_of(evidence: Evidence) -> int:
+def count_array_bytes(evidence: Evidence) -> int:
     """Return the bytes of all arrays."""
     arrays = (getattr(evidence, name) for name, _ in evidence.layouts())
     own = sum(flatten_entries(array).nbytes for array in arrays if array is not None)
-    return own + sum(bytes_of(bundle) for _, bundle in evidence._inner())
+    return own + sum(count_array_bytes(bundle) for _, bundle in evidence._inner())
 
 
 def _count_rows(shards: Shards) -> int:

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from theodolite._runs.folder.headlines import decide_verdicts
-from theodolite._runs.folder.run_file import RunRecord
-from theodolite._runs.folder.seal import verify
-from theodolite._runs.run_folder import RunFolder
+from theodolite._runs.folder.checksums import verify_checksums
+from theodolite._runs.folder.run_records import RunRecord
+from theodolite._runs.folder.spec_answers import decide_verdicts
+from theodolite._runs.folder_reader import RunFolder
 from theodolite._verdicts.scores_file import VerdictRecord
 from theodolite.evidence.subject import Subject, make_unstated_subject
 from theodolite.results import Failed, Score, Verdict
@@ -33,19 +33,19 @@ class Run:
         return self.folder / "report.html"
 
 
-def read_finished(folder: Path) -> Run:
+def read_finished_run(folder: Path) -> Run:
     """Read a run folder after its checksums were checked: a changed byte is refused."""
-    verify(folder)
+    verify_checksums(folder)
     run = RunFolder(folder)
     scores, not_computed = run.scored
     stored = {verdict.question: verdict for verdict in run.scores_file.verdicts}
     now = decide_verdicts(run.record.spec, scores, run.subject, not_computed, run.errors)
-    verdicts = tuple(_no_longer_decided(verdict, stored.get(verdict.question)) for verdict in now)
+    verdicts = tuple(_mark_undecided(verdict, stored.get(verdict.question)) for verdict in now)
     n_failed = run.made_record.failed_tasks
     return Run(folder, run.record, tuple(scores), verdicts, n_failed, run.errors, run.subject)
 
 
-def _no_longer_decided(verdict: Verdict, stored: VerdictRecord | None) -> Verdict:
+def _mark_undecided(verdict: Verdict, stored: VerdictRecord | None) -> Verdict:
     """Return "inconclusive" for a question whose deciding score decides no more."""
     if stored is None or verdict.answer != "not_evaluated" or verdict.reason == "probe_only":
         return verdict

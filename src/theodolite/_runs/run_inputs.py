@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from theodolite._runs.addresses import BUCKETS
 from theodolite._runs.engine.worker_choice import Engine
 from theodolite._runs.folder.chapters import check_studies
-from theodolite._runs.folder.folder import check_outside
-from theodolite._runs.folder.headlines import build_requests
-from theodolite._runs.folder.registry import build
+from theodolite._runs.folder.preparation import check_outside
+from theodolite._runs.folder.registry import build_registered
 from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.folder.spec_answers import build_requests
+from theodolite._runs.missing_shards import BUCKETS
 from theodolite._scoring.evaluate import MetricRun
 from theodolite._storage.paths import confined
 from theodolite._storage.stores import Store
@@ -26,7 +26,7 @@ from theodolite.metrics.catalogue import find_metric
 
 
 @dataclass(frozen=True)
-class Places:
+class RunPaths:
     """Where a run reads, writes and keeps what can be used again."""
 
     data: Path
@@ -34,7 +34,7 @@ class Places:
     cache: Path
 
 
-def check_apart(spec: RunSpec, at: Places, engine: Engine) -> None:
+def check_paths_outside_folder(spec: RunSpec, at: RunPaths, engine: Engine) -> None:
     """The folder may be emptied, and is sealed: all else must lie outside of it."""
     for name in spec.evidence:
         if not name.startswith(BUCKETS):
@@ -60,14 +60,14 @@ def check_names(spec: RunSpec) -> None:
                 f"It answers {metric.question!r}: see `theodolite metrics`.",
             )  # fmt: skip
         of_it = [r.all_options() for r in requests if r.metric.name == headline.name]
-        if spec.metrics and not any(_picks(headline.options, o, metric.sweeps) for o in of_it):
+        if spec.metrics and not any(_selects(headline.options, o, metric.sweeps) for o in of_it):
             raise EvidenceError(
                 f"headlines.{question}", f"{headline.options}", f"options that `metrics` lists for "
                 f"{headline.name}",
             )  # fmt: skip
 
 
-def _picks(choices: dict[str, Any], options: dict[str, Any], sweeps: Sequence[str]) -> bool:
+def _selects(choices: dict[str, Any], options: dict[str, Any], sweeps: Sequence[str]) -> bool:
     return all(
         k in options and (v in options[k] if k in sweeps else v == options[k])
         for k, v in choices.items()
@@ -83,14 +83,14 @@ def check_requests(spec: RunSpec, kinds: Mapping[type[Evidence], Shards]) -> Non
         MetricRun(request, [kinds[needs]])
 
 
-def in_pieces(spec: RunSpec, at: Places) -> bool:
+def is_sharded(spec: RunSpec, at: RunPaths) -> bool:
     """Whether all that makes the spec's evidence is done by workers, in pieces."""
     if spec.pipeline is None:
         return False
-    return bool(getattr(build("pipelines", spec.pipeline, at.data), "in_pieces", False))
+    return bool(getattr(build_registered("pipelines", spec.pipeline, at.data), "in_pieces", False))
 
 
-def maker(spec: RunSpec, at: Places, progress: Progress) -> Callable[[Workers], Produced]:
+def load_inputs(spec: RunSpec, at: RunPaths, progress: Progress) -> Callable[[Workers], Produced]:
     """Read what evidence is made from; what comes back makes it."""
     if spec.evidence:
         bundles = [load(confined(at.data, name)) for name in spec.evidence]
@@ -100,8 +100,8 @@ def maker(spec: RunSpec, at: Places, progress: Progress) -> Callable[[Workers], 
         return lambda _: Produced([bundles])
     assert spec.dataset is not None  # noqa: S101  the spec was checked
     assert spec.pipeline is not None  # noqa: S101
-    pipeline: Pipeline = build("pipelines", spec.pipeline, at.data)
+    pipeline: Pipeline = build_registered("pipelines", spec.pipeline, at.data)
     progress("data", 0, 1)
-    data = build("datasets", spec.dataset, at.data)
+    data = build_registered("datasets", spec.dataset, at.data)
     progress("data", 1, 1)
     return lambda workers: pipeline.make(data, WorkContext(spec.seeds, at.cache, progress, workers))

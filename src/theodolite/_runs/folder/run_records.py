@@ -16,7 +16,7 @@ from theodolite._runs.engine.process_identity import (
     list_packages,
 )
 from theodolite._runs.engine.signed_checksums import get_key_id
-from theodolite._runs.folder.format import PRODUCED
+from theodolite._runs.folder.file_names import PRODUCED
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._stats.native.library import kernels_version
 from theodolite._stats.threads import count_cores
@@ -91,7 +91,7 @@ class ConceptCardRecord(Record):
     files: list[str]
 
 
-class ExplainedRecord(Record):
+class ExplanationRecord(Record):
     """Which explanation was audited, as the title of its report says it."""
 
     claim: str = ""
@@ -107,12 +107,12 @@ class ExplainedRecord(Record):
     """What the data set calls its concepts."""
 
 
-class MadeRecord(Record):
+class ProducedRecord(Record):
     """The file ``produced.json``: what became known on the way."""
 
     format: Literal["theodolite-produced"] = "theodolite-produced"
     format_version: Literal[3] = 3
-    explained: ExplainedRecord = ExplainedRecord()
+    explained: ExplanationRecord = ExplanationRecord()
     notes: list[str] = []
     facts: list[tuple[str, int | float | str]] = []
     inputs: dict[str, str] = {}
@@ -137,12 +137,12 @@ class ManifestRecord(Record):
     files: dict[str, str]
 
 
-def read_produced(folder: Path) -> MadeRecord:
+def read_produced(folder: Path) -> ProducedRecord:
     """Read what became known on the way."""
-    return read_record(folder / PRODUCED, MadeRecord)
+    return read_record(folder / PRODUCED, ProducedRecord)
 
 
-def run_record(
+def build_run_record(
     spec: RunSpec, command: str, engine: str = "", inputs: Mapping[str, str] | None = None
 ) -> RunRecord:
     """What is known before the start."""
@@ -152,7 +152,7 @@ def run_record(
         started=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         python=sys.version.split()[0],
         machine=f"{platform.system()} {platform.machine()}",
-        packages=_packages(),
+        packages=_list_packages(),
         code=get_code_version(),
         identity=IdentityRecord(
             packages=dict(list_packages()), arithmetic=digest_arithmetic(), checksum=get_key_id()
@@ -164,7 +164,7 @@ def run_record(
     )
 
 
-def begin(path: Path, record: RunRecord) -> None:
+def write_run_record(path: Path, record: RunRecord) -> None:
     """Write ``run.json`` before anything else. A run that goes on after a break keeps its own."""
     try:
         earlier = read_record(path, RunRecord)
@@ -175,7 +175,7 @@ def begin(path: Path, record: RunRecord) -> None:
         write_record(path, record)
 
 
-def _packages() -> dict[str, str]:
+def _list_packages() -> dict[str, str]:
     versions = {}
     for name in PACKAGES:
         try:

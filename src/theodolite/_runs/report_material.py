@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from PIL import Image
 
-from theodolite._runs.folder.format import PER_SAMPLE
-from theodolite._runs.folder.headlines import build_scores_file
-from theodolite._runs.folder.run_file import MadeRecord, RunRecord
-from theodolite._runs.run_folder import RunFolder
+from theodolite._runs.folder.file_names import PER_SAMPLE
+from theodolite._runs.folder.run_records import ProducedRecord, RunRecord
+from theodolite._runs.folder.spec_answers import build_scores_file
+from theodolite._runs.folder_reader import RunFolder
 from theodolite._storage.images import image_from
 from theodolite._storage.records import as_written
 from theodolite._storage.tables import (
@@ -31,7 +31,7 @@ from theodolite.evidence.subject import Subject
 from theodolite.results import Failed, Score
 
 if TYPE_CHECKING:
-    from theodolite._runs.content import RunContent
+    from theodolite._runs.run_content import RunContent
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class MemoryMaterial:
         return as_written(self.run)
 
     @cached_property
-    def made_record(self) -> MadeRecord:
+    def made_record(self) -> ProducedRecord:
         return as_written(self.content.record)
 
     @cached_property

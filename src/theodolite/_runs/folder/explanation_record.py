@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from theodolite._runs.folder.run_file import ExplainedRecord
+from theodolite._runs.folder.run_records import ExplanationRecord
 from theodolite._runs.folder.spec import RunSpec
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.subject import Claim, Subject
 
-CLAIMS = {
+DEFAULT_CLAIMS = {
     "concept": Claim("These concepts, with these values"),
     "location": Claim("These concepts, at these places", samples="images"),
     "embedding": Claim("These concepts, with these vectors"),
@@ -22,8 +22,8 @@ CLAIMS = {
     "judgment": Claim("These latents mean what these sentences say"),
 }
 """What an explanation of a kind says, where nobody put it better."""
-OTHER = Claim("This explanation")
-COUNTED = (("classes", "classes"), ("concepts", "concepts"), ("units", "units"))
+OTHER_CLAIM = Claim("This explanation")
+COUNTED_AXES = (("classes", "classes"), ("concepts", "concepts"), ("units", "units"))
 """Axes of evidence that a title counts, with the noun of a claim for each."""
 
 
@@ -32,29 +32,29 @@ def build_explained_record(
     claim: Claim | None,
     subject: Subject | None,
     evidence: Sequence[Sequence[Evidence]],
-) -> ExplainedRecord:
+) -> ExplanationRecord:
     """What ``produced.json`` says of the explanation; a claim of the spec stands before others."""
     bundles = evidence[0] if evidence else ()
     subject = subject or spec.stated_subject
     kind = bundles[0].kind if bundles else ""
-    claim = claim or CLAIMS.get(kind, OTHER)
+    claim = claim or DEFAULT_CLAIMS.get(kind, OTHER_CLAIM)
     n = max((len(bundle) for bundle in bundles), default=None)
-    return ExplainedRecord(
+    return ExplanationRecord(
         claim=spec.claim or claim.text,
         method=subject.explanation,
         model=subject.model or "",
         data=subject.data,
         n=n,
-        counts=_counts(claim, bundles, n, len(spec.seeds)),
+        counts=_count_axes(claim, bundles, n, len(spec.seeds)),
         noun=claim.concepts,
     )
 
 
-def _counts(
+def _count_axes(
     claim: Claim, bundles: Sequence[Evidence], n: int | None, seeds: int
 ) -> list[tuple[str, int]]:
     counts = [] if n is None else [(claim.samples, n)]
-    for name, noun in COUNTED:
+    for name, noun in COUNTED_AXES:
         axes = [getattr(bundle, name, None) for bundle in bundles]
         axes += [getattr(getattr(bundle, "explained", None), name, None) for bundle in bundles]
         size = max((len(axis) for axis in axes if axis is not None), default=0)

@@ -43,10 +43,10 @@ def decide_verdicts(
     failed: Sequence[Failed] = (),
 ) -> tuple[Verdict, ...]:
     """The verdicts of a run, read from the scores that its spec wants them read from."""
-    return verdicts(scores, headline_scores(spec, scores), not_computed, failed, subject)
+    return verdicts(scores, select_headline_scores(spec, scores), not_computed, failed, subject)
 
 
-def headline_scores(spec: RunSpec, scores: Sequence[Score]) -> list[Score]:
+def select_headline_scores(spec: RunSpec, scores: Sequence[Score]) -> list[Score]:
     """The scores that the spec wants the verdicts to be read from."""
     chosen_scores = []
     for headline in spec.headlines.values():

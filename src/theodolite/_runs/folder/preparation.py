@@ -10,9 +10,9 @@ from pathlib import Path
 from theodolite._runs.engine.process_identity import get_code_version
 from theodolite._runs.engine.run_progress import FILE as PROGRESS
 from theodolite._runs.engine.worker_choice import CHECKPOINT_FOLDER
-from theodolite._runs.folder.format import FINDINGS, PRODUCED, RUN, SHOWN
-from theodolite._runs.folder.run_file import RunRecord, read_produced
-from theodolite._runs.folder.seal import MANIFEST, SEAL
+from theodolite._runs.folder.checksums import MANIFEST, SEAL
+from theodolite._runs.folder.file_names import FINDINGS, IMAGE_FOLDERS, PRODUCED, RUN
+from theodolite._runs.folder.run_records import RunRecord, read_produced
 from theodolite._storage.records import read_record
 from theodolite.errors import EvidenceError
 
@@ -21,15 +21,16 @@ try:
 except ImportError:  # not a Unix: two runs into one folder are not kept apart
     fcntl = None  # type: ignore[assignment]
 
-WRITTEN = frozenset(
+OUTPUTS = frozenset(
     {
         RUN, MANIFEST, SEAL, "scores.json", PRODUCED, "report.html", "per_sample.parquet",
         "compared.json", "conflicts.json", FINDINGS, "model.safetensors", "failed.parquet",
-        "pieces.parquet", "evidence", "compared", "tables", *SHOWN, CHECKPOINT_FOLDER, PROGRESS,
+        "pieces.parquet", "evidence", "compared", "tables", *IMAGE_FOLDERS, CHECKPOINT_FOLDER,
+        PROGRESS,
     }
 )  # fmt: skip
 """All that a run writes into its folder. Nothing else there is ever removed."""
-KEPT = (RUN, CHECKPOINT_FOLDER)
+KEPT_ON_RESUME = (RUN, CHECKPOINT_FOLDER)
 """What a run that was cut off is gone on with."""
 LEFT_OVER = re.compile(r"\.(?P<name>.+)\.(?:\d+\.partial|again)")
 """Files that were being written when a run was cut off."""
@@ -38,9 +39,9 @@ LEFT_OVER = re.compile(r"\.(?P<name>.+)\.(?:\d+\.partial|again)")
 def check_folder(out: Path, *, overwrite: bool) -> list[Path]:
     """Refuse a folder that must not be run into; what is in it, all of which a run wrote."""
     check_no_linked_pieces(out)
-    there = _there(out)
-    if foreign := _foreign(out, there):
-        raise _taken(out, foreign[0].name)
+    there = _list_entries(out)
+    if foreign := _list_foreign(out, there):
+        raise _build_locked_error(out, foreign[0].name)
     finished = any(path.name == MANIFEST for path in there) and not _is_partial(out)
     if finished and not overwrite:
         raise EvidenceError(
@@ -76,15 +77,15 @@ def prepare_folder(out: Path, *, overwrite: bool) -> None:
     pieces that are done are kept, for they are named by all that decides them.
     """
     for path in check_folder(out, overwrite=overwrite):
-        if overwrite or path.name not in KEPT:
+        if overwrite or path.name not in KEPT_ON_RESUME:
             _remove(path)
     out.mkdir(parents=True, exist_ok=True)
 
 
-def new_folder(out: Path) -> None:
+def create_empty_folder(out: Path) -> None:
     """A folder with nothing in it yet."""
-    if there := _there(out):
-        raise _taken(out, there[0].name)
+    if there := _list_entries(out):
+        raise _build_locked_error(out, there[0].name)
     out.mkdir(parents=True, exist_ok=True)
 
 
@@ -113,7 +114,7 @@ def lock_folder(out: Path) -> Iterator[None]:
 
     The folder is made if it is missing; if nothing was written, it is gone again afterwards.
     """
-    _there(out)
+    _list_entries(out)
     new = not out.exists()
     out.mkdir(parents=True, exist_ok=True)
     if fcntl is None:
@@ -148,16 +149,16 @@ def _lock(handle: int, out: Path) -> None:
         )  # fmt: skip
 
 
-def _there(out: Path) -> list[Path]:
+def _list_entries(out: Path) -> list[Path]:
     if out.exists() and not out.is_dir():
         raise EvidenceError(_folder_text(out), "a file", "an empty folder")
     return sorted(out.iterdir()) if out.exists() else []
 
 
-def _foreign(out: Path, there: list[Path]) -> list[Path]:
+def _list_foreign(out: Path, there: list[Path]) -> list[Path]:
     """What no run of ours wrote: everything, if ``run.json`` is not ours."""
-    known = WRITTEN if _is_ours(out / RUN) else frozenset[str]()
-    return [path for path in there if path.name not in known and not _left_over(path)]
+    known = OUTPUTS if _is_ours(out / RUN) else frozenset[str]()
+    return [path for path in there if path.name not in known and not _is_left_over(path)]
 
 
 def _is_ours(path: Path) -> bool:
@@ -175,12 +176,12 @@ def _is_partial(out: Path) -> bool:
         return False
 
 
-def _left_over(path: Path) -> bool:
+def _is_left_over(path: Path) -> bool:
     match = LEFT_OVER.fullmatch(path.name)
-    return match is not None and match["name"] in WRITTEN and path.is_file()
+    return match is not None and match["name"] in OUTPUTS and path.is_file()
 
 
-def _taken(out: Path, name: str) -> EvidenceError:
+def _build_locked_error(out: Path, name: str) -> EvidenceError:
     return EvidenceError(
         _folder_text(out), f"something in it that no run wrote ({name})", "an empty folder",
         "Choose another folder.",

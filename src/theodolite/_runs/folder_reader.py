@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from theodolite._runs.folder.format import CONFLICTS, PER_SAMPLE, RUN, SCORES
-from theodolite._runs.folder.headlines import find_conflicts
-from theodolite._runs.folder.run_file import MadeRecord, RunRecord, read_produced
+from theodolite._runs.folder.file_names import CONFLICTS, PER_SAMPLE, RUN, SCORES
+from theodolite._runs.folder.run_records import ProducedRecord, RunRecord, read_produced
+from theodolite._runs.folder.spec_answers import find_conflicts
 from theodolite._storage.images import read_image
 from theodolite._storage.paths import confined
 from theodolite._storage.records import read_record
@@ -45,7 +45,7 @@ class RunFolder:
         return read_record(self.folder / RUN, RunRecord)
 
     @cached_property
-    def made_record(self) -> MadeRecord:
+    def made_record(self) -> ProducedRecord:
         """The file ``produced.json``: what became known during the run."""
         return read_produced(self.folder)
 
