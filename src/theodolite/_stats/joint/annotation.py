@@ -2,12 +2,14 @@
 
 import math
 from bisect import bisect_left
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from theodolite._stats.joint.fits import Fit
 from theodolite._stats.joint.gains import learn_base, task_of
 from theodolite._stats.joint.inputs import JointInputs, true_columns
 from theodolite._stats.joint.limits import rows_to_use
@@ -33,20 +35,27 @@ class JointAllowance:
     inputs: JointInputs
     surprise: float | None = None
     """Cross-entropy that the annotations leave, where it was learned already."""
+    fits: Sequence[Sequence[Fit]] = ()
+    """Regressions that learned it."""
+    _shares: dict[bytes, float] = field(default_factory=dict)
 
     @cached_property
-    def _learned(self) -> tuple[JointInputs, float]:
-        """Samples to learn from, and what the annotations leave open."""
+    def _learned(self) -> tuple[JointInputs, float, Sequence[Sequence[Fit]]]:
+        """Samples to learn from, what the annotations leave open, and its regressions."""
         inputs = _some_rows(self.inputs)
         if inputs is self.inputs and self.surprise is not None:
-            return inputs, self.surprise
-        return inputs, _surprise(inputs)
+            return inputs, self.surprise, self.fits
+        return inputs, *_surprise(inputs)
 
     def share(self, errors: Float[np.ndarray, " concepts"]) -> float:
         """Return the joint share, at most 1, for a rate of wrong annotations of each concept."""
-        if not errors.any():
-            return 0.0
-        inputs, surprise = self._learned
+        key = np.asarray(errors, float).tobytes()
+        if key not in self._shares:
+            self._shares[key] = self._learn(errors) if errors.any() else 0.0
+        return self._shares[key]
+
+    def _learn(self, errors: Float[np.ndarray, " concepts"]) -> float:
+        inputs, surprise, fits = self._learned
         known, lost = inputs.strata >= 0, []
         for replicate in range(REPLICATES):
             random = np.random.default_rng([SEED, replicate])
@@ -54,18 +63,21 @@ class JointAllowance:
             strata = np.where(wrong, 1 - inputs.strata, inputs.strata)
             truth, concepts = true_columns(strata, inputs.weights)
             flipped = replace(inputs, strata=strata, truth=truth, truth_concepts=concepts)
-            lost.append(_surprise(flipped) - surprise)
+            alike = np.array_equal(concepts, inputs.truth_concepts)
+            lost.append(_surprise(flipped, fits if alike else ())[0] - surprise)
         contrast = (1 - 2 * float(errors.max())) ** 2
         return float(np.clip(FACTOR * float(np.mean(lost)) / (contrast * surprise), 0.0, 1.0))
 
     def tipping(self, low: float) -> float:
         """Return the smallest rate tried that could explain a share of ``low``; NaN if none can."""
-
-        def share(error: float) -> float:
-            return self.share(np.full(self.inputs.strata.shape[1], error))
-
-        place = bisect_left(ERRORS, low, key=share)  # the share grows with the rate
-        return ERRORS[place] if place < len(ERRORS) else math.nan
+        rates = [np.full(self.inputs.strata.shape[1], error) for error in ERRORS]
+        if self.share(rates[-1]) < low:  # strong leaks: nothing between needs to be tried
+            return math.nan
+        known = [self._shares.get(rate.tobytes(), math.nan) for rate in rates]
+        # the share grows with the rate
+        first = max((place + 1 for place, share in enumerate(known) if share < low), default=0)
+        last = min(place for place, share in enumerate(known) if share >= low)
+        return ERRORS[bisect_left(rates, low, first, last, key=self.share)]
 
 
 def _some_rows(inputs: JointInputs) -> JointInputs:
@@ -81,10 +93,12 @@ def _some_rows(inputs: JointInputs) -> JointInputs:
     )  # fmt: skip
 
 
-def _surprise(inputs: JointInputs) -> float:
+def _surprise(
+    inputs: JointInputs, starts: Sequence[Sequence[Fit]] = ()
+) -> tuple[float, list[list[Fit]]]:
     task = task_of(inputs)
-    base, _ = learn_base(inputs, task)
-    return row_means(-task.chosen(base), inputs)
+    base, _, fits = learn_base(inputs, task, starts=starts)
+    return row_means(-task.chosen(base), inputs), fits
 
 
 def concept_allowances(

@@ -5,16 +5,22 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.linalg import cho_factor, cho_solve
-from scipy.optimize import minimize
-from scipy.special import expit, log_softmax, logsumexp
+from scipy.linalg.lapack import spotrf, spotri
+from scipy.special import log_softmax, logsumexp
 
 from theodolite._stats.joint.inputs import FOLDS
 
-PRECISION = 1e-8
+PRECISION = 1e-9
 """Largest entry of the gradient at which a fit ends, per cluster."""
 MAX_STEPS = 200
+MAX_EXACT = 600
+"""Coefficients up to which their whole curvature is used."""
+REMEMBERED = 12
+"""Steps that correct the metric."""
+SLACK = 1e-12
+"""By how much, relative to the loss, a step may raise it: rounding."""
 Logs = Float[np.ndarray, "samples labels"]
+_Step = tuple[np.ndarray, np.ndarray, float]
 Matrix = Float[np.ndarray, "samples columns"]
 
 
@@ -40,107 +46,164 @@ class LabelTask:
         return np.asarray(logs[np.arange(len(self.labels)), self.labels])
 
 
+@dataclass(frozen=True, eq=False)
+class _Metric:
+    """The inverse of the curvature near a fit, or of a product that is close to it."""
+
+    inverse: np.ndarray
+    """Of a product, its eigenvectors."""
+    scale: np.ndarray | None = None
+    """Eigenvalues of a product."""
+
+    def apply(self, gradient: np.ndarray) -> np.ndarray:
+        """Return the step that a gradient asks for."""
+        if self.scale is None:
+            flat = self.inverse @ gradient.ravel().astype(np.float32)
+            return flat.astype(float).reshape(gradient.shape)
+        return np.asarray((gradient @ self.inverse / self.scale) @ self.inverse.T)
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Coefficients, and a metric near them: a similar fit starts from both."""
+
+    slopes: Float[np.ndarray, "labels columns"]
+    metric: _Metric | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """A penalized softmax regression; samples are columns."""
+
+    x: Float[np.ndarray, "columns samples"]
+    offset: Float[np.ndarray, "labels samples"]
+    y: Int[np.ndarray, " samples"]
+    w: Float[np.ndarray, " samples"]
+    penalty: float
+
+    def loss(self, slopes: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the loss and the weighted probabilities of all labels."""
+        p = slopes @ self.x
+        p += self.offset
+        p -= p.max(axis=0)
+        chosen = p[self.y, np.arange(len(self.y))]
+        np.exp(p, out=p)
+        total = p.sum(axis=0)
+        p *= self.w / total
+        loss = self.w @ (np.log(total) - chosen) + self.penalty / 2 * np.vdot(slopes, slopes)
+        return float(loss), p
+
+    def gradient(self, slopes: np.ndarray, p: np.ndarray) -> Float[np.ndarray, "labels columns"]:
+        """Return the gradient for weighted probabilities, which become residuals."""
+        p[self.y, np.arange(len(self.y))] -= self.w
+        return np.asarray(p @ self.x.T + self.penalty * slopes)
+
+    def metric(self, slopes: np.ndarray) -> _Metric:
+        """Return the inverse of the curvature, for many coefficients of a product close to it."""
+        n, k = slopes.shape
+        if slopes.size > MAX_EXACT:
+            spread, axes = np.linalg.eigh((self.x * self.w) @ self.x.T)
+            shares = np.bincount(self.y, self.w, n)[:, None] / self.w.sum()
+            spread = np.maximum(spread, 0.0) * shares * (1 - shares)
+            return _Metric(axes, spread + self.penalty)
+        p = self.loss(slopes)[1]
+        x = self.x.astype(np.float32)  # steps correct what is lost
+        whole = np.zeros((n, k, n, k), np.float32)
+        for label in range(n):
+            pairs = -p[label:] * (p[label] / self.w)
+            pairs[0] += p[label]
+            blocks = (pairs.astype(np.float32)[:, None] * x).reshape(-1, len(self.w)) @ x.T
+            whole[label:, :, label] = blocks.reshape(-1, k, k)
+        square = whole.reshape(n * k, n * k)
+        square[np.diag_indices(n * k)] += np.float32(self.penalty)
+        lower = spotri(spotrf(square, lower=True)[0], lower=True)[0]
+        return _Metric(np.tril(lower) + np.tril(lower, -1).T)
+
+
 def fit_ridge(
     columns: Matrix, offset: Logs, task: LabelTask, rows: np.ndarray, penalty: float,
-    start: Float[np.ndarray, "columns labels"] | None = None,
-) -> Float[np.ndarray, "columns labels"]:  # fmt: skip
+    start: Fit | None = None,
+) -> Fit:  # fmt: skip
     """Fit softmax regression with an offset and no intercept.
 
     Minimizes the weighted log loss plus half the penalty times the sum of squared coefficients.
     The optimum is unique, so the solver and its start do not matter.
     """
-    x, o = columns[rows], offset[rows]
-    y, w = task.labels[rows], task.weights[rows]
-    goal = PRECISION * task.n_clusters
-    if not x.shape[1]:
-        return np.zeros((0, task.n_labels))
-    if task.n_labels == 2:
-        slope = np.zeros(x.shape[1]) if start is None else start[:, 1] - start[:, 0]
-        slope = _newton(x, o[:, 1] - o[:, 0], y, w, penalty, slope, goal)
-        return np.stack([-slope / 2, slope / 2], axis=1)
-    return _lbfgs(x, o, y, w, penalty, start, goal)
+    nothing = np.zeros((task.n_labels, columns.shape[1]))
+    if not nothing.size:
+        return Fit(nothing)
+    x, o = np.ascontiguousarray(columns[rows].T), np.ascontiguousarray(offset[rows].T)
+    problem = _Problem(x, o, task.labels[rows], task.weights[rows], penalty)
+    start = Fit(nothing) if start is None else start
+    return _minimize(problem, start, PRECISION * task.n_clusters)
 
 
-def _newton(  # noqa: PLR0913  a regression and its start
-    x: Matrix, offset: Float[np.ndarray, " samples"], y: Int[np.ndarray, " samples"],
-    w: Float[np.ndarray, " samples"], penalty: float, slope: Float[np.ndarray, " columns"],
-    goal: float,
-) -> Float[np.ndarray, " columns"]:  # fmt: skip
-    """Fit two labels by Newton's method with halved steps."""
-
-    def loss(b: np.ndarray) -> float:
-        margin = offset + x @ b
-        return float(w @ (np.logaddexp(0, margin) - y * margin) + penalty / 4 * b @ b)
-
-    current = loss(slope)
-    for _ in range(MAX_STEPS):
-        p = expit(offset + x @ slope)
-        gradient = x.T @ (w * (p - y)) + penalty / 2 * slope
-        if np.abs(gradient).max(initial=0.0) <= goal:
+def _minimize(problem: _Problem, start: Fit, goal: float) -> Fit:
+    """Fit by quasi-Newton steps: what past steps tell of the curvature corrects the metric."""
+    slopes, metric = start.slopes, start.metric
+    loss, p = problem.loss(slopes)
+    gradient = problem.gradient(slopes, p)
+    past: list[_Step] = []
+    for number in range(1, MAX_STEPS):
+        if np.abs(gradient).max() <= goal:
             break
-        hessian = x.T @ (x * (w * p * (1 - p))[:, None])
-        hessian[np.diag_indices_from(hessian)] += penalty / 2
-        step = cho_solve(cho_factor(hessian), gradient)
-        size = 1.0
-        while (next_loss := loss(slope - size * step)) > current and size > 1e-6:
+        if metric is None or (metric.scale is None and number % max(4, slopes.size // 20) == 0):
+            metric, past = problem.metric(slopes), []
+        step, size = -_direction(gradient, past, metric), 1.0
+        next_loss, p = problem.loss(slopes + step)
+        while next_loss > loss + SLACK * abs(loss) and size > 1e-6:
             size /= 2
-        slope, current = slope - size * step, next_loss
-    return slope
+            next_loss, p = problem.loss(slopes + size * step)
+        slopes, loss, last = slopes + size * step, next_loss, gradient
+        gradient = problem.gradient(slopes, p)
+        moved, change = size * step.ravel(), (gradient - last).ravel()
+        product = float(moved @ change)
+        if product > 0:
+            past = [*past[1 - REMEMBERED :], (moved, change, product)]
+    return Fit(slopes, metric)
 
 
-def _lbfgs(  # noqa: PLR0913  a regression and its start
-    x: Matrix, offset: Logs, y: Int[np.ndarray, " samples"], w: Float[np.ndarray, " samples"],
-    penalty: float, start: Float[np.ndarray, "columns labels"] | None, goal: float,
-) -> Float[np.ndarray, "columns labels"]:  # fmt: skip
-    """Fit several labels in coordinates in which the curvature is close to 1."""
-    n_labels = offset.shape[1]
-    spread, axes = np.linalg.eigh(x.T @ (x * w[:, None]))
-    shares = np.bincount(y, w, n_labels) / w.sum()
-    curvature = np.maximum(spread, 0.0)[:, None] * (shares * (1 - shares)) + penalty
-    scale = 1 / np.sqrt(curvature)
-    turned = x @ axes
-    own = np.arange(len(y)), y
-
-    def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
-        b = flat.reshape(scale.shape) * scale
-        p = turned @ b
-        p += offset
-        p -= p.max(axis=1, keepdims=True)
-        chosen = p[own]
-        np.exp(p, out=p)
-        total = p.sum(axis=1)
-        value = w @ (np.log(total) - chosen) + penalty / 2 * float((b**2).sum())
-        p *= (w / total)[:, None]
-        p[own] -= w
-        return float(value), ((turned.T @ p + penalty * b) * scale).ravel()
-
-    first = np.zeros(scale.shape) if start is None else axes.T @ start / scale
-    options = {"gtol": goal * float(scale.min()), "ftol": 0.0, "maxiter": MAX_STEPS, "maxcor": 20}
-    result = minimize(loss, first.ravel(), jac=True, method="L-BFGS-B", options=options)
-    return np.asarray(axes @ (result.x.reshape(scale.shape) * scale))
+def _direction(gradient: np.ndarray, past: list[_Step], metric: _Metric) -> np.ndarray:
+    """Return the direction of steepest rise in the metric, corrected by past steps (L-BFGS)."""
+    result, shares = gradient.ravel(), []
+    for step, change, product in reversed(past):
+        shares.append(float(step @ result) / product)
+        result = result - shares[-1] * change
+    result = metric.apply(result.reshape(gradient.shape)).ravel()
+    for (step, change, product), share in zip(past, reversed(shares), strict=True):
+        result += (share - float(change @ result) / product) * step
+    return result.reshape(gradient.shape)
 
 
-def ridge_logs(
+def ridge_fits(
     columns: Matrix | Callable[[int], Matrix],
     offset: Logs | Callable[[int], Logs],
     task: LabelTask,
     penalties: Sequence[float],
-) -> list[Logs]:
+    starts: Sequence[Sequence[Fit]] = (),
+) -> tuple[list[Logs], list[list[Fit]]]:
     """Return held-out log probabilities of a ridge fit for each penalty, the strongest first.
 
-    Columns and offset may depend on the fold, where they come from the other folds.
+    Columns and offset may depend on the fold, where they come from the other folds. Also return
+    the fits of each fold. Similar fits to start from speed up, and change nothing.
     """
     results = [np.zeros((len(task.labels), task.n_labels)) for _ in penalties]
-    starts: list[np.ndarray | None] = [None] * len(penalties)  # the last fold's fits are close
-    for fold, rows, held_out in task.splits():
+    fits: list[list[Fit]] = []
+    for number, (fold, rows, held_out) in enumerate(task.splits()):
         x = columns(fold) if callable(columns) else columns
         o = offset(fold) if callable(offset) else offset
-        fitted: np.ndarray | None = None
-        for number, (result, penalty) in enumerate(zip(results, penalties, strict=True)):
-            start = fitted if starts[number] is None else starts[number]
-            fitted = starts[number] = fit_ridge(x, o, task, rows, penalty, start)
-            result[held_out] = log_softmax(o[held_out] + x[held_out] @ fitted, axis=1)
-    return results
+        first = starts[number] if starts else fits[-1] if fits else ()
+        own: list[Fit] = []
+        for place, (result, penalty) in enumerate(zip(results, penalties, strict=True)):
+            start = first[place] if first else Fit(own[-1].slopes) if own else None
+            if start is not None and start.slopes.shape[1] < x.shape[1]:  # more columns follow
+                more = x.shape[1] - start.slopes.shape[1]
+                slopes = np.pad(start.slopes, ((0, 0), (0, more)))
+                start = Fit(slopes, own[-1].metric if own else None)
+            own.append(fit_ridge(x, o, task, rows, penalty, start))
+            result[held_out] = log_softmax(o[held_out] + x[held_out] @ own[-1].slopes.T, axis=1)
+        fits.append(own)
+    return results, fits
 
 
 def prior_logs(task: LabelTask, fold: int) -> Logs:

@@ -9,12 +9,12 @@ from jaxtyping import Float, Int
 from scipy.special import log_softmax
 
 from theodolite._stats.joint.fits import (
+    Fit,
     LabelTask,
     Logs,
-    fit_ridge,
     pattern_logs,
     prior_logs,
-    ridge_logs,
+    ridge_fits,
     stack_logs,
 )
 from theodolite._stats.joint.inputs import FOLDS, JointInputs
@@ -47,6 +47,8 @@ class JointGains:
     """Held-out log probabilities given the true concepts."""
     task: LabelTask
     base_shares: Float[np.ndarray, "folds base_models"]
+    base_fits: list[list[Fit]]
+    """Regressions on true concepts: those on slightly other true concepts start from them."""
     full_shares: Float[np.ndarray, "folds full_models"]
     pairs: dict[tuple[int, int], float]
     """Squared correlation of products of two with what the true concepts leave, by concepts."""
@@ -65,12 +67,12 @@ def joint_gains(inputs: JointInputs, *, products: bool = True) -> JointGains:
         products: Whether products of true concepts may explain the label, too.
     """
     task = task_of(inputs)
-    base, base_shares = learn_base(inputs, task, products=products)
+    base, base_shares, base_fits = learn_base(inputs, task, products=products)
     residual = _one_hot(task) - np.exp(base)
-    models = [base, *ridge_logs(inputs.scores, base, task, PENALTIES)]
-    with_pairs, chosen = _pair_logs(inputs, base, residual, task)
+    linear, fits = ridge_fits(inputs.scores, base, task, PENALTIES)
+    with_pairs, chosen = _pair_logs(inputs, base, residual, task, fits)
     bins = [b for b in BINS if b <= inputs.n_clusters / 8]
-    models += [*with_pairs, *_bin_logs(inputs, base, residual, task, bins)]
+    models = [base, *linear, *with_pairs, *_bin_logs(inputs, base, residual, task, bins)]
     full, shares = stack_logs(models, task)
     pair_share = shares[:, 4:7].sum(axis=1)
     pairs: dict[tuple[int, int], float] = {}
@@ -78,7 +80,7 @@ def joint_gains(inputs: JointInputs, *, products: bool = True) -> JointGains:
         for pair, strength in own.items():
             pairs[pair] = pairs.get(pair, 0.0) + strength * float(pair_share[fold]) / len(chosen)
     out = task.chosen(full) - task.chosen(base)
-    return JointGains(out, base, task, base_shares, shares, pairs)
+    return JointGains(out, base, task, base_shares, base_fits, shares, pairs)
 
 
 def task_of(inputs: JointInputs) -> LabelTask:
@@ -89,16 +91,20 @@ def task_of(inputs: JointInputs) -> LabelTask:
 
 
 def learn_base(
-    inputs: JointInputs, task: LabelTask, *, products: bool = True
-) -> tuple[Logs, Float[np.ndarray, "folds models"]]:
-    """Predict labels from true concepts alone."""
+    inputs: JointInputs,
+    task: LabelTask,
+    *,
+    products: bool = True,
+    starts: Sequence[Sequence[Fit]] = (),
+) -> tuple[Logs, Float[np.ndarray, "folds models"], list[list[Fit]]]:
+    """Predict labels from true concepts alone; also return fits that similar ones start from."""
     prior = partial(prior_logs, task)
-    ridge = ridge_logs(inputs.truth, prior, task, BASE_PENALTIES)
+    ridge, fits = ridge_fits(inputs.truth, prior, task, BASE_PENALTIES, starts)
     tables = pattern_logs(inputs.strata, ridge[0], task, STRENGTHS)
-    models = [*ridge_logs(inputs.truth[:, :0], prior, task, (1.0,)), *ridge, *tables]
+    models = [*ridge_fits(inputs.truth[:, :0], prior, task, (1.0,))[0], *ridge, *tables]
     if products:
-        models += _product_logs(inputs, task)
-    return stack_logs(models, task)
+        models += _product_logs(inputs, task, fits)
+    return *stack_logs(models, task), fits
 
 
 def _one_hot(task: LabelTask) -> Logs:
@@ -107,23 +113,22 @@ def _one_hot(task: LabelTask) -> Logs:
     return target
 
 
-def _product_logs(inputs: JointInputs, task: LabelTask) -> list[Logs]:
+def _product_logs(inputs: JointInputs, task: LabelTask, fits: list[list[Fit]]) -> list[Logs]:
     """Predict from true concepts and their products that go with the rest of the labels."""
     candidates, target = truth_products(inputs), _one_hot(task)
     if not len(candidates.pairs):
         return []
     columns = {}
-    for fold, rows, _ in task.splits():
-        prior = prior_logs(task, fold)
-        fitted = fit_ridge(inputs.truth, prior, task, rows, BASE_PENALTIES[0])
-        guess = np.exp(log_softmax(prior + inputs.truth @ fitted, axis=1))
+    for (fold, rows, _), own in zip(task.splits(), fits, strict=True):
+        guess = np.exp(log_softmax(prior_logs(task, fold) + inputs.truth @ own[0].slopes.T, axis=1))
         chosen = choose(rank_products(candidates, target - guess, task, rows))
         columns[fold] = np.concatenate([inputs.truth, candidates.columns(chosen)], axis=1)
-    return ridge_logs(columns.__getitem__, partial(prior_logs, task), task, BASE_PENALTIES)
+    prior = partial(prior_logs, task)
+    return ridge_fits(columns.__getitem__, prior, task, BASE_PENALTIES, fits)[0]
 
 
 def _pair_logs(
-    inputs: JointInputs, base: Logs, residual: Logs, task: LabelTask
+    inputs: JointInputs, base: Logs, residual: Logs, task: LabelTask, fits: list[list[Fit]]
 ) -> tuple[list[Logs], dict[int, dict[tuple[int, int], float]]]:
     """Predict from scores and products of them, chosen without the fold.
 
@@ -150,7 +155,7 @@ def _pair_logs(
             for (i, j), rank in reversed(list(ranked))
             if i != j and rank > MIN_RANK * task.n_labels
         }
-    return ridge_logs(columns.__getitem__, base, task, PENALTIES), named
+    return ridge_fits(columns.__getitem__, base, task, PENALTIES, fits)[0], named
 
 
 def _bin_logs(

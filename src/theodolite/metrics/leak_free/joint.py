@@ -111,7 +111,10 @@ class JointLeakage:
         test = fault_interval(moments, TOLERANCE, LEVEL)
         if not min(test.p_nonzero, test.p_above_tolerance) <= 1 - LEVEL:
             return {}
-        allowance, errors = JointAllowance(self.inputs, moments.surprise), self.errors
+        allowance, errors = (
+            JointAllowance(self.inputs, moments.surprise, self.gains.base_fits),
+            self.errors,
+        )
         claimed = test.low - TOLERANCE if test.low > TOLERANCE else test.low
         with limit_to_one_core():
             share, tipping = allowance.share(errors), allowance.tipping(claimed)
