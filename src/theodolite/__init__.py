@@ -141,7 +141,7 @@ else:  # a type checker that saw this would take every misspelt name for one of 
             "metrics": "metrics",
             "results": "Score Verdict",
             "_runs.folder.protocols": "protocols",
-            "_runs.finished": "Run",
+            "_runs.finished_run": "Run",
             "_scoring.request": "Resampling",
             "evidence.sources.store_rows": "store",
             "evidence.subject": "Subject",

@@ -16,8 +16,8 @@ from scipy.stats import spearmanr
 
 from theodolite._runs.folder import registry
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.run_inputs import RunPaths
 from theodolite._runs.run import run
+from theodolite._runs.run_inputs import RunPaths
 from theodolite._storage.tables import read_parquet, write_parquet
 from theodolite.datasets.study_material.material import Explained, Instance, keep_image
 from theodolite.datasets.votes.study import study_votes
