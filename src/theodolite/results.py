@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from theodolite.errors import ResultNotFoundError, printable
-from theodolite.questions import QUESTIONS, Question
+from theodolite.questions import Question
 
 LONGEST_SCORE = 160
 LONGEST_VERDICT = 120
@@ -314,6 +314,8 @@ class Verdict:
     """The smallest effect that would be seen in four of five such samples."""
     n_required: int | None = None
     """Samples that an effect of use would need."""
+    needs: str = ""
+    """Arguments without which it was not evaluated, such as ``masks=``."""
 
     def __repr__(self) -> str:
         metric = "" if self.score is None else f"{self.score.metric} "
@@ -339,7 +341,7 @@ class Verdicts(tuple[Verdict, ...]):
         for verdict in self:
             if verdict.question == key:
                 return verdict
-        message = f"{key!r} is none of the questions {', '.join(QUESTIONS)}"
+        message = f"{key!r} is none of the questions {', '.join(v.question for v in self)}"
         raise ResultNotFoundError(message)
 
 

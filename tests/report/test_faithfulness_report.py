@@ -300,7 +300,7 @@ def test_cards_are_sorted_by_what_they_add(folder: Path, page: str) -> None:
 
 def test_the_head_reads_well(page: str) -> None:
     card = plain(between(page, '<article class="verdict partly"', "</article>"))
-    assert "Partly Do concepts and importances add up to the output?" in card
+    assert "Partly Do the concepts and their weights reproduce the output?" in card
     assert "of the probability lands on other classes than the reference's" in card
     assert "Knowing nothing (random importances) gets" in card and "would be enough" in card
     assert "The reference is the outputs you gave." in card

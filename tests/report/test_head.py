@@ -47,26 +47,28 @@ def test_it_says_what_to_do_and_counts() -> None:
     assert reliance(three) == (
         "no",
         "Do not rely on it.",
-        "It fails three of the four questions that could be asked and passes one in part. "
-        "Two were not evaluated.",
+        "It fails three of four questions and passes one in part.",
     )
     assert reliance(answers_to({"faithful": "no", "accepted": "yes"}))[2] == (
-        "It fails one of the two questions that could be asked and passes one. Four were not evaluated."
+        "It fails one of two questions and passes one."
     )
     assert reliance(answers_to({"exists": "yes"})) == (
         "yes",
-        "You can rely on it for what was asked.",
-        "It passes the one question that could be asked. Five were not evaluated.",
+        "Rely on it.",
+        "It passes the one question that was evaluated.",
     )
     unsure = reliance(answers_to({"exists": "inconclusive", "located": "inconclusive"}))
     assert unsure[1:] == (
-        "Whether to rely on it cannot be told.",
-        "Two of the two questions that could be asked cannot be told. Four were not evaluated.",
+        "The evidence is inconclusive.",
+        "Two of two questions are inconclusive.",
     )
     half = reliance(answers_to({"exists": "inconclusive", "located": "yes"}))
-    assert half[1] == "Rely on it in part."
-    assert reliance(answers_to({})) == ("", "No question could be asked.", "")
-    assert bottom_line(answers_to({})) == "No question could be asked."
+    assert half[1:] == (
+        "Rely on it in part.",
+        "It passes one of two questions. One is inconclusive.",
+    )
+    assert reliance(answers_to({})) == ("", "No question could be answered.", "")
+    assert bottom_line(answers_to({})) == "No question could be answered."
 
 
 @pytest.mark.parametrize(
@@ -83,7 +85,7 @@ def test_the_worst_answer_decides(answers: tuple[Answer, ...]) -> None:
     assert (worst == "no") == ("no" in answers)
     assert (worst == "yes") == (bool(asked) and set(asked.values()) == {"yes"})
     assert ("fail" in counts) == ("no" in answers)
-    assert ("not evaluated" in counts) == bool(asked)
+    assert "not evaluated" not in counts
 
 
 def deciding() -> list[str]:

@@ -72,7 +72,7 @@ class AuditAnswers:
 
     @property
     def verdicts(self) -> Verdicts:
-        """One per question, always six, in order; ``[]`` takes a question too."""
+        """One per question that applies, in order; ``[]`` takes a question too."""
         return Verdicts(
             verdicts(self.scores, self.headlines, self.not_computed, self.errors, self.subject)
         )

@@ -14,7 +14,7 @@ from theodolite.evidence.plugins import is_ours
 from theodolite.evidence.subject import Subject
 from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import catalogue, find_metric
-from theodolite.questions import QUESTIONS, Question
+from theodolite.questions import QUESTIONS, Question, applicable_questions
 from theodolite.results import Failed, Reason, Score, Verdict
 
 
@@ -25,7 +25,8 @@ def verdicts(
     failed: Sequence[Failed] = (),
     subject: Subject | None = None,
 ) -> tuple[Verdict, ...]:
-    """One verdict per question: from its headline score, else from its first deciding metric.
+    """One verdict per question that applies: from its headline score, else from its first deciding
+    metric.
 
     The questions that were asked are corrected for one another (Holm). What a question that was not
     asked would need is told from the scores that could not be had; where the score that would
@@ -34,21 +35,23 @@ def verdicts(
     known = catalogue()  # a stored score may come from a package that is not installed
     scores = [score for score in scores if score.metric in known]
     headlines = [score for score in headlines if score.metric in known]
-    chosen = {question: _deciding(question, scores, headlines) for question in QUESTIONS}
-    apart = subject is not None and not subject.decides and bool(chosen["faithful"])
+    applicable = _applicable([*scores, *(failure for failure in failed if failure.metric in known)])
+    chosen = {question: _deciding(question, scores, headlines) for question in applicable}
+    apart = subject is not None and not subject.decides and bool(chosen.get("faithful"))
     if apart:
         chosen["faithful"] = []
     claims = {question: _claim_p(own, scores) for question, own in chosen.items() if own}
     steps = correct_holm(list(claims.values()), ALPHA)
     at = {question: number for number, question in enumerate(claims)}
     answers = []
-    for question, asks in QUESTIONS.items():
-        own = chosen[question]
+    for question, needs in applicable.items():
+        asks, own = QUESTIONS[question], chosen[question]
         failure = next((f for f in failed if not own and _would_decide(f, question)), None)
         if question == "faithful" and subject is not None and apart:
             reason: Reason = "probe_only" if subject.outputs == "probe_only" else ""
+            because = subject.not_evaluated
             answers.append(
-                Verdict(question, asks, "not_evaluated", subject.not_evaluated, reason=reason)
+                Verdict(question, asks, "not_evaluated", because, reason=reason, needs=needs)
             )
             continue
         if failure is not None:
@@ -57,13 +60,23 @@ def verdicts(
             continue
         if not own:
             others = [_metric_of(score) for score in scores if score.question == question]
-            because = " ".join([missing(question, not_computed).summary, *validation_notes(others)])
-            answers.append(Verdict(question, asks, "not_evaluated", because))
+            lacking = missing(question, not_computed)
+            because = " ".join([lacking.summary, *validation_notes(others)])
+            needs = "" if lacking.is_left_out else needs
+            answers.append(Verdict(question, asks, "not_evaluated", because, needs=needs))
             continue
         number = at[question]
         answer = _worst(own, scores, float(steps.level[number]), float(steps.p[number]))
         answers.append(_unless_silent(answer, scores))
     return tuple(answers)
+
+
+def _applicable(scores: Sequence[Score | Failed]) -> dict[Question, str]:
+    """Questions that apply to what was scored, with the arguments that each needs."""
+    metrics = [catalogue()[score.metric] for score in scores]
+    needs = applicable_questions({metric.needs.kind for metric in metrics})
+    scored = {metric.question for metric in metrics}
+    return {q: needs.get(q, "") for q in QUESTIONS if q in needs or q in scored}
 
 
 def stand_in_verdict(

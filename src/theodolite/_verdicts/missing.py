@@ -45,14 +45,19 @@ class MissingEvidence:
     """Whom it was not evaluated of, where something else answered."""
 
     @property
+    def is_left_out(self) -> bool:
+        """Whether it was not evaluated because others were chosen."""
+        return self.needs in (NOT_AMONG_METRICS, NOT_AMONG_QUESTIONS)
+
+    @property
     def summary(self) -> str:
         """The same as a sentence."""
-        if self.needs in (NOT_AMONG_METRICS, NOT_AMONG_QUESTIONS):
+        if self.is_left_out:
             return f"{self.needs[0].upper()}{self.needs[1:]}."
         return f"Needs {self.needs}."
 
     def __str__(self) -> str:
-        if self.needs in (NOT_AMONG_METRICS, NOT_AMONG_QUESTIONS):
+        if self.is_left_out:
             return f"{self.question}: not evaluated: {self.needs}"
         of = f" for {self.of}" if self.of else ""
         return f"{self.question}: not evaluated{of}; needs {self.needs}"

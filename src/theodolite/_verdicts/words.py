@@ -1,9 +1,10 @@
 """Numbers of a score in words: shares as percentages, differences as points."""
 
 import math
+from collections.abc import Sequence
 
 from theodolite.metrics.catalogue import catalogue
-from theodolite.results import Better, Null, Score
+from theodolite.results import Better, Null, Score, Verdict
 
 
 def is_share(score: Score) -> bool:
@@ -64,3 +65,14 @@ def missed_text(score: Score, null: Null, least_seen: float) -> str:
     if least_seen >= abs(best - null.value):
         return "even the best possible would be missed"
     return f"an effect below {difference_text(least_seen, score)} would be missed"
+
+
+def not_evaluated_text(verdicts: Sequence[Verdict]) -> str:
+    """Questions that were not evaluated, each with what to pass; empty if all were."""
+    parts = []
+    for verdict in verdicts:
+        if verdict.answer == "not_evaluated":
+            reason = verdict.summary[:1].lower() + verdict.summary[1:].rstrip(".")
+            needs = f"pass {verdict.needs}" if verdict.needs else reason
+            parts.append(f"{verdict.question} ({needs})")
+    return f"Not evaluated: {', '.join(parts)}." if parts else ""

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from theodolite._runs.folder.run_records import ExplanationRecord, ProducedRecord, RunRecord
+from theodolite._verdicts.words import not_evaluated_text
 from theodolite.evidence.subject import Subject
-from theodolite.metrics.catalogue import catalogue
-from theodolite.questions import Question
 from theodolite.report.figures.strips import score_strip, strip_key
 from theodolite.report.formulas import with_code
 from theodolite.report.methods import anchor
@@ -25,27 +24,18 @@ WORDS: dict[Answer, str] = {
 RELY = {
     "no": "Do not rely on it.",
     "partly": "Rely on it in part.",
-    "inconclusive": "Whether to rely on it cannot be told.",
-    "yes": "You can rely on it for what was asked.",
-    "": "No question could be asked.",
+    "inconclusive": "The evidence is inconclusive.",
+    "yes": "Rely on it.",
+    "": "No question could be answered.",
 }
 """The bottom line, by the worst answer."""
 ALONE: dict[Answer, str] = {
-    "yes": "It passes",
-    "partly": "It passes in part",
-    "no": "It fails",
-    "inconclusive": "Nothing can be told from",
+    "yes": "It passes the one question that was evaluated.",
+    "partly": "It passes the one question that was evaluated in part.",
+    "no": "It fails the one question that was evaluated.",
+    "inconclusive": "The one question that was evaluated is inconclusive.",
 }
 """What becomes of a single question."""
-NEEDS = {
-    "exists": "values and truth of concepts",
-    "located": "maps, and where the concepts are",
-    "leak_free": "values, truth and labels",
-    "faithful": "the outputs that are explained",
-    "detects": "activations and masks",
-    "accepted": "votes",
-}
-"""What a question needs, where there is room for a few words; what exactly is under Limits."""
 FACTS = 2
 """So many facts fit into the line below the title."""
 
@@ -59,7 +49,6 @@ def head(
     title = record.spec.title or record.spec.name
     css, rely, counts = reliance(verdicts)
     claim = explained.claim
-    chosen = chosen_questions(record)
     described = title if subject.outputs == "unknown" else subject.description
     return {
         "title": f"“{claim}”" if claim else title,
@@ -72,16 +61,14 @@ def head(
             "partial": partial(made_record),
         },
         "verdicts": [card(v, subject, noun) for v in verdicts if v.answer != "not_evaluated"],
-        "not_asked": [
-            _not_asked(v, subject, noun, chosen) for v in verdicts if v.answer == "not_evaluated"
-        ],
+        "not_evaluated": with_code(not_evaluated_text(verdicts)),
         "strip_key": strip_key(f"{100 * record.spec.resampling.level:g} % interval"),
         "noun": noun,
     }
 
 
 def bottom_line(verdicts: Sequence[Verdict]) -> str:
-    """What to do, and how many questions were passed, failed and not evaluated, as one text."""
+    """What to do, and how many questions were passed and failed, as one text."""
     _, rely, counts = reliance(verdicts)
     return f"{rely} {counts}".strip()
 
@@ -94,34 +81,25 @@ def reliance(verdicts: Sequence[Verdict]) -> tuple[str, str, str]:
     worst = "no" if "no" in answers else "partly"
     if len(set(answers)) == 1:  # nothing but "inconclusive" is no reason to rely on a part
         worst = answers[0]
-    return (
-        worst,
-        RELY[worst],
-        f"{_counts(answers)} {_silence(len(verdicts) - len(answers))}".strip(),
-    )
+    return worst, RELY[worst], _counts(answers)
 
 
 def _counts(answers: Sequence[Answer]) -> str:
-    among = f"of the {number_word(len(answers))} questions that could be asked"
     if len(answers) == 1:
-        return f"{ALONE[answers[0]]} the one question that could be asked."
+        return ALONE[answers[0]]
+    among = f" of {number_word(len(answers))} questions"
     verbs: dict[Answer, str] = {"no": "fails {}", "partly": "passes {} in part", "yes": "passes {}"}
     parts: list[str] = []
     for answer, verb in verbs.items():
         n = answers.count(answer)
         if n:
-            parts.append(verb.format(f"{number_word(n)}{'' if parts else f' {among}'}"))
-    unsure = answers.count("inconclusive")
+            parts.append(verb.format(f"{number_word(n)}{'' if parts else among}"))
     text = f"It {joined(parts)}." if parts else ""
+    unsure = answers.count("inconclusive")
     if not unsure:
         return text
-    of = "" if parts else f" {among}"
-    return f"{text} {number_word(unsure).capitalize()}{of} cannot be told.".strip()
-
-
-def _silence(n: int) -> str:
-    verb = "was" if n == 1 else "were"
-    return f"{number_word(n).capitalize()} {verb} not evaluated." if n else ""
+    which = f"{number_word(unsure)}{'' if parts else among}".capitalize()
+    return f"{text} {which} {'is' if unsure == 1 else 'are'} inconclusive.".strip()
 
 
 def partial(made_record: ProducedRecord) -> str:
@@ -144,31 +122,6 @@ def card(verdict: Verdict, subject: Subject, noun: str = CONCEPTS) -> dict[str, 
         "strip": "" if score is None else score_strip(score),
         "method": "" if score is None else anchor(score.metric),
         "hint": "" if score is None else f"{score.metric}: {full_title(score)}",
-    }
-
-
-def chosen_questions(record: RunRecord) -> set[Question] | None:
-    """Those that a spec with a list of scores asks; none where all that can be asked is."""
-    known = catalogue()
-    named = [metric.name for metric in record.spec.metrics]
-    return {known[name].question for name in named if name in known} if named else None
-
-
-def _not_asked(
-    verdict: Verdict, subject: Subject, noun: str, chosen: set[Question] | None
-) -> dict[str, Any]:
-    if verdict.reason == "probe_only":
-        instead = f"its own outputs were not read, {subject.probe_label} answered instead"
-        why = f"not evaluated for your model: {instead}"
-    elif chosen is not None and verdict.question not in chosen:
-        why = "this protocol asks for no such score"
-    elif verdict.summary.startswith("Needs"):
-        why = f"needs {with_noun(NEEDS[verdict.question], noun)}"
-    else:
-        why = verdict.summary[:1].lower() + verdict.summary[1:].rstrip(".")
-    return {
-        "asks": with_noun(verdict.question_text, noun),
-        "why": with_code(why.rstrip(".")),
     }
 
 

@@ -29,12 +29,11 @@ def limits(
     subject: Subject,
     noun: str,
 ) -> list[Limit]:
-    """At most six, the first about what scores are compared with, the last about what was not
-    asked."""
+    """At most six, the first about what scores are compared with, the last on intervals."""
     answered = [v for v in verdicts if v.score is not None]
     scores = [v.score for v in answered if v.score is not None]
     first = [*_compared_with(answered, subject), *_partial(made_record)]
-    last = [*_varied(scores, record.spec), *_not_asked(verdicts, noun)]
+    last = _varied(scores, record.spec)
     room = MOST - len(first) - len(last)
     notes: list[Limit] = [("", with_code(note)) for note in made_record.notes]
     misleading = [_misleads(v.score, noun) for v in worst_first(answered) if v.score is not None]
@@ -86,17 +85,6 @@ def _varied(scores: Sequence[Score], spec: RunSpec) -> list[Limit]:
     samples = max((s.n_samples or s.n for s in scores), default=0)
     text = f"Intervals vary {joined(list(over))}; another data set may answer otherwise."
     return [(f"{trained}, {samples:,} samples, one data set.", text)]
-
-
-def _not_asked(verdicts: Sequence[Verdict], noun: str) -> list[Limit]:
-    silent = [v for v in verdicts if v.answer == "not_evaluated"]
-    if not silent:
-        return []
-    each = Markup(" · ").join(
-        Markup("<b>{}</b> {}").format(with_noun(v.question_text, noun), with_code(v.summary))
-        for v in silent
-    )
-    return [("Not evaluated.", each)]
 
 
 def doubts(

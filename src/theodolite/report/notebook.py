@@ -11,7 +11,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from theodolite._verdicts.words import interval_text, percent
+from theodolite._verdicts.words import interval_text, not_evaluated_text, percent
 from theodolite.evidence.subject import Subject, make_unstated_subject
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.figures.strips import score_strip, strip_key
@@ -36,7 +36,7 @@ def audit_html(
     notes: Sequence[str] = (),
     failed_tasks: int = 0,
 ) -> str:
-    """The head of the report: what may be relied upon, the answers, and what was not asked."""
+    """The head of the report: what may be relied upon, the answers, and what was not evaluated."""
     answers = [verdict for verdict in verdicts if verdict.answer != "not_evaluated"]
     deciding = [verdict.score for verdict in answers if verdict.score is not None]
     css, rely, counts = reliance(verdicts)
@@ -45,9 +45,7 @@ def audit_html(
         bottom={"css": css, "rely": rely, "counts": counts},
         failed_tasks=failed_tasks,
         cards=[card(verdict, subject) for verdict in answers],
-        silent=[
-            (v.question_text, with_code(v.summary)) for v in verdicts if v.answer == "not_evaluated"
-        ],
+        not_evaluated=with_code(not_evaluated_text(verdicts)),
         key=strip_key(_interval_key(deciding)),
         notes=[with_code(note) for note in notes[:MOST_NOTES]],
         n_notes=len(notes),

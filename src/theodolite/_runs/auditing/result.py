@@ -29,7 +29,7 @@ def _number(score: Score | None) -> str:
 
 @dataclass(frozen=True, repr=False)
 class AuditResult(AuditAnswers):
-    """Scores, six verdicts, what could not be asked, and what that would need.
+    """Scores, a verdict per question that applies, and what could not be asked.
 
     ``print`` it to read the answers; ``save`` and ``report`` keep them. ``result["CTL"]`` is a
     score by its name or a paper's, ``result["CEM", {"top": 3}]`` that with these options,

@@ -1,6 +1,7 @@
 """What a spec asks, and the scores that its verdicts are read from."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,10 @@ from theodolite._storage.tables import Words
 from theodolite._verdicts.answers import AuditAnswers, verdicts
 from theodolite._verdicts.conflicts.matrix import conflicts_between
 from theodolite._verdicts.conflicts.record import ConflictsFile
-from theodolite._verdicts.missing import MissingScoreLike
+from theodolite._verdicts.missing import NOT_AMONG_METRICS, MissingScoreLike
 from theodolite._verdicts.scores_file import ScoresFile, scores_file
 from theodolite.evidence.subject import Subject
-from theodolite.metrics.catalogue import find_metric
+from theodolite.metrics.catalogue import catalogue, find_metric
 from theodolite.results import Failed, Score, Verdict
 
 
@@ -43,7 +44,15 @@ def decide_verdicts(
     failed: Sequence[Failed] = (),
 ) -> tuple[Verdict, ...]:
     """The verdicts of a run, read from the scores that its spec wants them read from."""
-    return verdicts(scores, select_headline_scores(spec, scores), not_computed, failed, subject)
+    answered = verdicts(scores, select_headline_scores(spec, scores), not_computed, failed, subject)
+    metrics = (catalogue().get(metric.name) for metric in spec.metrics)
+    chosen = {metric.question for metric in metrics if metric is not None}
+    return tuple(
+        replace(v, summary=f"{NOT_AMONG_METRICS.capitalize()}.", needs="")
+        if v.answer == "not_evaluated" and not v.reason and chosen and v.question not in chosen
+        else v
+        for v in answered
+    )
 
 
 def select_headline_scores(spec: RunSpec, scores: Sequence[Score]) -> list[Score]:

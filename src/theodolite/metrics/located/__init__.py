@@ -1,1 +1,1 @@
-"""Metrics of location: does the explanation look where the concept is?"""
+"""Metrics of location: does each concept's map mark the concept?"""
