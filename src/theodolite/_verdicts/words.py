@@ -69,10 +69,12 @@ def missed_text(score: Score, null: Null, least_seen: float) -> str:
 
 def not_evaluated_text(verdicts: Sequence[Verdict]) -> str:
     """Questions that were not evaluated, each with what to pass; empty if all were."""
-    parts = []
+    by_needs: dict[str, list[str]] = {}
     for verdict in verdicts:
         if verdict.answer == "not_evaluated":
             reason = verdict.summary[:1].lower() + verdict.summary[1:].rstrip(".")
             needs = f"pass {verdict.needs}" if verdict.needs else reason
-            parts.append(f"{verdict.question} ({needs})")
-    return f"Not evaluated: {', '.join(parts)}." if parts else ""
+            of = " for your model" if verdict.reason == "probe_only" else ""
+            by_needs.setdefault(needs, []).append(f"{verdict.question}{of}")
+    parts = [f"{', '.join(questions)} ({needs})" for needs, questions in by_needs.items()]
+    return f"Not evaluated: {'; '.join(parts)}." if parts else ""

@@ -96,11 +96,11 @@ def test_what_is_not_there_is_explained(result: AuditResult, key: str, says: str
 
 def test_verdicts_by_place_and_question(result: AuditResult) -> None:
     verdicts = result.verdicts
-    assert isinstance(verdicts, tuple) and len(verdicts) == 6
+    assert isinstance(verdicts, tuple) and len(verdicts) == 5
     assert verdicts["exists"] is verdicts[0] and verdicts[:2] == tuple(verdicts)[:2]
     assert verdicts["located"].answer == "not_evaluated"
     with pytest.raises(KeyError, match="none of the questions exists, located"):
-        verdicts["banana"]
+        verdicts["detects"]
 
 
 def test_rows_of_scores_and_of_their_items(result: AuditResult) -> None:

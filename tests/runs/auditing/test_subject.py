@@ -138,10 +138,8 @@ def test_a_page_says_of_the_network_what_was_measured_on_it(folders: dict[str, P
     assert "Post-hoc concept bottleneck (8 concepts) of resnet18, layer4" in heads["own"]
     head = heads["stood_in"]
     assert not BARE.search(head) and 'id="faithful"' not in head
-    silent = head[head.index("<b>Not evaluated") :]
-    assert (
-        "not evaluated for your model: its own outputs were not read, the linear probe (" in silent
-    )
+    silent = head[head.index("Not evaluated: ") :]
+    assert "faithful for your model (pass outputs=)" in silent
     assert "<h2>Faithful to the linear probe</h2>" in pages["stood_in"]
     apart = pages["stood_in"].partition('id="question-faithful"')[2]
     assert "of the probability lands on other classes than the reference" in apart

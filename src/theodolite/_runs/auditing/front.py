@@ -92,7 +92,7 @@ def audit(  # noqa: PLR0913  each is a way in
         >>> [(v.question, v.answer) for v in result.verdicts if v.answer != "not_evaluated"]
         [('exists', 'yes'), ('leak_free', 'inconclusive')]
         >>> [missing.question for missing in result.missing]
-        ['located', 'faithful', 'detects', 'accepted']
+        ['located', 'faithful', 'accepted']
     """
     if evidence is None and arrays:
         options = {

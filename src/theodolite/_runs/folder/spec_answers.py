@@ -48,7 +48,7 @@ def decide_verdicts(
     metrics = (catalogue().get(metric.name) for metric in spec.metrics)
     chosen = {metric.question for metric in metrics if metric is not None}
     return tuple(
-        replace(v, summary=f"{NOT_AMONG_METRICS.capitalize()}.", needs="")
+        replace(v, summary=f"{NOT_AMONG_METRICS[0].upper()}{NOT_AMONG_METRICS[1:]}.", needs="")
         if v.answer == "not_evaluated" and not v.reason and chosen and v.question not in chosen
         else v
         for v in answered

@@ -5,6 +5,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from theodolite._runs.finished_run import Run
+from theodolite._verdicts.words import not_evaluated_text
 from theodolite.report.dossier.content import DossierFile, asked_verdicts
 from theodolite.report.dossier.facts import NOT_STATED, DossierFacts
 from theodolite.report.dossier.signatures import NAMESPACE
@@ -33,6 +34,7 @@ def dossier_page(content: DossierFile, run: Run, noun: str, files: Mapping[str, 
         "stated": _stated(facts),
         "result": _result_text(content),
         "with_code": with_code,
+        "not_evaluated": with_code(not_evaluated_text(run.verdicts)),
         "cards": [card(v, run.subject, noun) for v in asked_verdicts(run.verdicts)],
         "digests": [(name, sha256(data).hexdigest()) for name, data in sorted(files.items())],
         "limits": content.limits[:MOST_LIMITS],

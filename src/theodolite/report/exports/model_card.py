@@ -11,6 +11,7 @@ from theodolite._runs.folder_reader import RunFolder
 from theodolite._runs.run_content import choose_conflicts
 from theodolite._storage.paths import all_or_nothing
 from theodolite._storage.text import read_text
+from theodolite._verdicts.words import not_evaluated_text
 from theodolite.errors import EvidenceError, printable
 from theodolite.evidence.subject import Subject
 from theodolite.metrics.catalogue import catalogue
@@ -56,7 +57,6 @@ def model_card_section(folder: Path, vouching: str = "") -> str:
     record, made_record, subject = run.record, run.made_record, run.subject
     scores = run.scored[0]
     verdicts = decide_verdicts(record.spec, scores, subject)
-    silent = [v for v in verdicts if v.answer == "not_evaluated"]
     answered_verdicts = [v for v in verdicts if v.answer != "not_evaluated" and v.score is not None]
     parts = [
         BEGIN,
@@ -67,7 +67,7 @@ def model_card_section(folder: Path, vouching: str = "") -> str:
         markdown_text(subject.sentence),
         *([f"Vouched for: {markdown_text(vouching)}."] if vouching else []),
         *_answers(answered_verdicts),
-        *_silent(silent),
+        *filter(None, [markdown_text(not_evaluated_text(verdicts))]),
         *_disagree(folder, subject),
         *_distrust(answered_verdicts, made_record),
         *_provenance(record, made_record, folder.resolve().name),
@@ -114,7 +114,7 @@ def _lede(record: RunRecord, made_record: ProducedRecord) -> str:
 
 def _answers(verdicts: Sequence[Verdict]) -> list[str]:
     if not verdicts:
-        return ["No question could be asked."]
+        return ["No question could be answered."]
     rows = ["| Question | Answer | Because | Counted |", "|---|---|---|---|"]
     for verdict in verdicts:
         assert verdict.score is not None  # noqa: S101  asked, so there is one
@@ -133,18 +133,6 @@ def _answers(verdicts: Sequence[Verdict]) -> list[str]:
 def _counted(score: Score) -> str:
     undefined = f", {score.n_undefined:,} undefined" if score.n_undefined else ""
     return f"{score.n:,} {score.n_unit}{undefined}"
-
-
-def _silent(silent: Sequence[Verdict]) -> list[str]:
-    """A question that was not evaluated is not one that was passed."""
-    if not silent:
-        return []
-    apart = [verdict for verdict in silent if verdict.reason == "probe_only"]
-    plain = " ".join(
-        markdown_text(verdict.question_text) for verdict in silent if verdict not in apart
-    )
-    lines = [markdown_text(f"{verdict.question_text} {verdict.summary}") for verdict in apart]
-    return [*([f"Not evaluated: {plain}"] if plain else []), *lines]
 
 
 def _disagree(folder: Path, subject: Subject) -> list[str]:
