@@ -31,16 +31,16 @@ import torch
 from sklearn.datasets import load_digits
 from sklearn.feature_selection import mutual_info_classif
 
-from theodolite._planted.certification.certify import certify
-from theodolite._planted.certification.foreign import Foreign, dealt_out
 from theodolite._planted.concepts import predictions
 from theodolite._planted.conditions import Condition
 from theodolite._planted.draws import Draw
 from theodolite._planted.generators import Arrays, generator
 from theodolite._planted.leakage import leaking_vectors
+from theodolite._planted.leaking_values import leaking_values
 from theodolite._planted.ratings import agreeing_votes, predicted_votes
 from theodolite._planted.saliency import few_pixels, marked_objects
-from theodolite._planted.values import leaking_values
+from theodolite._planted.validation.metric_validation import validate_metric
+from theodolite._planted.validation.outside_functions import Foreign, dealt_out
 from theodolite.evidence.base import Evidence, array
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 
@@ -283,7 +283,7 @@ def certified_row(subject: Foreign) -> dict[str, Any]:
     few = subject.generator is linear_maps
     usual = replace(subject.generator.usual, clusters=FEW if few else N)
     cells = [replace(usual, dial=dial) for dial in subject.generator.dials]
-    done = certify(subject, cells=cells, draws=DRAWS).cells
+    done = validate_metric(subject, cells=cells, draws=DRAWS).cells
     means = [cell.mean for cell in done]
     rising = subject.is_defect_metric or subject.better == "higher"
     steps = np.diff(means) if rising else -np.diff(means)

@@ -12,7 +12,7 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import replace
 
-from theodolite._planted.certification.subjects import CatalogueSubject
+from theodolite._planted.validation.subjects import MetricSubject
 from theodolite._scoring.request import Resampling
 from theodolite._verdicts.from_scores import verdicts
 from theodolite._verdicts.rules import verdict
@@ -29,7 +29,7 @@ def scores_of(clusters: int, seed: int, rows: int) -> list[Score]:
     """Return scores of nothing for each question."""
     scores: list[Score] = []
     for name in SCORES:
-        subject = CatalogueSubject(name)
+        subject = MetricSubject(name)
         condition = replace(
             subject.generator.usual, clusters=clusters, rows=rows, within=0.33 * (rows > 1)
         )

@@ -23,7 +23,7 @@ FOLDERS = (
 EXCLUDED = {
     "  report and templates": (f"{SOURCE}report/dossier/",),
     "  _runs": (f"{SOURCE}_runs/comparison/",),
-    "  _planted, generators": (f"{SOURCE}_planted/certification/",),
+    "  _planted, generators": (f"{SOURCE}_planted/validation/",),
 }
 """Subfolders that are not part of a budget."""
 BUDGET: tuple[tuple[str, tuple[str, ...], tuple[str, ...], int | None], ...] = (
@@ -35,7 +35,7 @@ BUDGET: tuple[tuple[str, tuple[str, ...], tuple[str, ...], int | None], ...] = (
     ("  metrics, by question", tuple(f"{SOURCE}metrics/{q}/" for q in FOLDERS), (".py",), 9_000),
     ("  _runs", (f"{SOURCE}_runs/",), (".py",), 5_400),
     ("  _planted, generators", (f"{SOURCE}_planted/",), (".py",), 2_000),
-    ("  _planted, certification", (f"{SOURCE}_planted/certification/",), (".py",), 2_200),
+    ("  _planted, validation", (f"{SOURCE}_planted/validation/",), (".py",), 2_200),
     ("  bridges", (f"{SOURCE}bridges/",), (".py",), 1_700),
     ("  cli", (f"{SOURCE}cli/",), (".py",), 2_500),
     ("reproductions", ("reproductions/src/",), (".py",), None),

@@ -36,13 +36,13 @@ def build_summaries() -> str:
 
 def list_stale() -> list[str]:
     """Return a line for each record of a deciding metric that is not of today's code."""
-    from theodolite._planted.certification.certificate import stale  # noqa: PLC0415  not in a build
+    from theodolite._planted.validation.validation_record import find_stale_reasons  # noqa: PLC0415  not in a build
     from theodolite.metrics.catalogue import catalogue  # noqa: PLC0415
 
     lines = []
     for name, metric in sorted(catalogue().items()):
         path = RECORDS / f"{name}-{metric.version}.json"
-        if metric.decides and (reasons := stale(json.loads(path.read_text("utf-8")))):
+        if metric.decides and (reasons := find_stale_reasons(json.loads(path.read_text("utf-8")))):
             lines.append(f"{name}: {', '.join(reasons)}")
     return lines
 

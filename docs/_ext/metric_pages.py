@@ -77,7 +77,7 @@ def facts(entry: Metric) -> list[str]:
         ("Decides a verdict", role),
         ("Needs", told["needs"]),
         ("Cost", f"{entry.card.cost}; {told['size']}"),
-        ("Certificate", f"{told['certificate']} (:doc:`/certify`)"),
+        ("Validation", f"{told['validation']} (:doc:`/certify`)"),
         ("Reference", f":cite:t:`{entry.cite}`"),
     ]
     if entry.opt_in:

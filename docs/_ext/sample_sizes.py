@@ -29,7 +29,7 @@ def rows() -> Iterator[tuple[str, ...]]:
 
 def page() -> str:
     """The table, for the page of frequent questions."""
-    head = ("question", "score", "certified from", *(f"N = {size:,}" for size in SIZES))
+    head = ("question", "score", "validated from", *(f"N = {size:,}" for size in SIZES))
     lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
     return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows())]) + "\n"
 

@@ -11,9 +11,13 @@ from scipy.stats import spearmanr
 
 import theodolite
 from support.strip_zones import interval_zone
-from theodolite._planted.attributions import _sum_of_read, named_features, planted_attributions
-from theodolite._planted.certification.characteristics import FALSE_ALARMS, most_often
+from theodolite._planted.attributions import (
+    _sum_read_features,
+    named_features,
+    planted_attributions,
+)
 from theodolite._planted.conditions import Condition
+from theodolite._planted.validation.characteristics import FALSE_ALARMS, get_max_count
 from theodolite._verdicts.rules import verdict
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.attribution import AttributionEvidence
@@ -149,7 +153,9 @@ def test_conditional_removal_is_asked_where_it_is_there() -> None:
     plain = planted_attributions(12)
     with pytest.raises(EvidenceError, match="attribution_plan"):
         value_of("feature_necessity", plain, removal=("conditional",))
-    both = theodolite.attribution_plan(plain, removal="conditional", draws=4).ask(_sum_of_read)
+    both = theodolite.attribution_plan(plain, removal="conditional", draws=4).ask(
+        _sum_read_features
+    )
     fitted = find_metric("feature_necessity").fitted(both)
     assert fitted == {"removal": ("background", "conditional")}
     values = value_of("feature_necessity", both, removal=("background", "conditional"))
@@ -178,15 +184,15 @@ def as_good_in_general(bundle: AttributionEvidence, seed: int = 0) -> Attributio
 
 
 def test_yes_partly_and_no() -> None:
-    yes = verdict(scored(planted(1.0)), certified=False)
+    yes = verdict(scored(planted(1.0)), validated=False)
     assert yes.answer == "yes" and "better than global feature ranking" in yes.summary
-    partly = verdict(scored(as_good_in_general(planted(1.0))), certified=False)
+    partly = verdict(scored(as_good_in_general(planted(1.0))), validated=False)
     assert partly.answer == "partly" and partly.summary.endswith(IN_GENERAL)
     assert "better than random features" in partly.summary
     assert "but not surely than global feature ranking" in partly.summary
-    little = verdict(scored(planted(0.5)), certified=False)
+    little = verdict(scored(planted(0.5)), validated=False)
     assert little.answer == "partly" and "not surely at least" in little.summary
-    no = verdict(scored(planted(0.0)), certified=False)
+    no = verdict(scored(planted(0.0)), validated=False)
     assert no.answer == "no" and IN_GENERAL not in no.summary
 
 
@@ -194,7 +200,7 @@ def test_zones_of_the_strip_are_those_answers() -> None:
     for bundle in (planted(1.0), planted(0.5), planted(0.0)):
         score = scored(bundle)
         zone = interval_zone(strip_marks(score))
-        assert zone is None or zone == verdict(score, certified=False).answer
+        assert zone is None or zone == verdict(score, validated=False).answer
     general = scored(as_good_in_general(planted(1.0)))
     borders = dict(zone_borders(general))
     nulls = {null.name: null.value for null in general.nulls}
@@ -206,11 +212,11 @@ def test_a_general_order_is_rarely_called_local() -> None:
     """Attributions no better than global feature ranking: yes in at most 2.5 % of draws, and chance."""
     draws = 400 if os.environ.get("THEODOLITE_FULL") else 40
     answers = [
-        verdict(scored(as_good_in_general(planted(1.0, seed), seed)), certified=False).answer
+        verdict(scored(as_good_in_general(planted(1.0, seed), seed)), validated=False).answer
         for seed in range(draws)
     ]
-    assert answers.count("yes") <= most_often(FALSE_ALARMS, draws)
-    assert answers.count("partly") >= draws - most_often(2 * FALSE_ALARMS, draws)
+    assert answers.count("yes") <= get_max_count(FALSE_ALARMS, draws)
+    assert answers.count("partly") >= draws - get_max_count(2 * FALSE_ALARMS, draws)
 
 
 def test_a_linear_model_on_like_scales_is_partly() -> None:
@@ -222,5 +228,5 @@ def test_a_linear_model_on_like_scales_is_partly() -> None:
         values=inputs * weights, inputs=inputs, background=random.choice([-1.0, 1.0], (20, 10)),
         base=np.zeros(120), respond=lambda rows: rows @ weights,
     )  # fmt: skip
-    answer = verdict(scored(evidence), certified=False)
+    answer = verdict(scored(evidence), validated=False)
     assert answer.answer == "partly" and answer.summary.endswith(IN_GENERAL)

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from theodolite._planted.certification.certify import certify, subjects_of
-from theodolite._planted.certification.foreign import Foreign
-from theodolite._planted.certification.subjects import CatalogueSubject
 from theodolite._planted.ratings import accepting_votes
+from theodolite._planted.validation.metric_validation import list_subjects, validate_metric
+from theodolite._planted.validation.outside_functions import Foreign
+from theodolite._planted.validation.subjects import MetricSubject
 from theodolite.metrics.catalogue import catalogue
 
 DECIDING = [name for name, metric in catalogue().items() if metric.decides]
@@ -30,11 +30,11 @@ def test_worthless_is_not_praised_and_what_is_there_is_seen(name: str) -> None:
     Ten draws are enough for what is grossly wrong: a score that claims something every other time
     passes once in twenty, one that claims it three times of four never. The grid counts finely.
     """
-    subject = CatalogueSubject(name)
+    subject = MetricSubject(name)
     usual, end = subject.generator.usual, subject.generator.dials[-1]
     n = SAMPLES.get(name, 60)
     cells = [replace(usual, clusters=n), replace(usual, clusters=n, dial=end)]
-    worthless, perfect = certify(subject, cells=cells, draws=DRAWS).cells
+    worthless, perfect = validate_metric(subject, cells=cells, draws=DRAWS).cells
     assert worthless.alarms <= DRAWS // 4, worthless.answers
     right = ("no",) if subject.is_defect_metric else ("yes", "partly")
     assert sum(perfect.answers[answer] for answer in right) == DRAWS, perfect.answers
@@ -43,11 +43,11 @@ def test_worthless_is_not_praised_and_what_is_there_is_seen(name: str) -> None:
 
 
 def test_the_fixture_passes_and_fails(certified: Any) -> None:
-    few = replace(CatalogueSubject("acceptance").generator.usual, clusters=60, dial=0.5)
+    few = replace(MetricSubject("acceptance").generator.usual, clusters=60, dial=0.5)
     assert certified("acceptance", cells=[few], draws=20).cells[0].draws == 20
     with pytest.raises(pytest.fail.Exception, match="does not keep"):
         certified(TOO_SURE, cells=[few], draws=20)
 
 
 def test_a_ci_run_takes_the_scores_that_decide() -> None:
-    assert {subject.name for subject in subjects_of("ci")} == set(DECIDING)
+    assert {subject.name for subject in list_subjects("ci")} == set(DECIDING)

@@ -7,13 +7,17 @@ import pytest
 
 from theodolite._planted.conditions import Condition
 from theodolite._planted.draws import start_draw
-from theodolite._planted.generators import Generator, value_of
+from theodolite._planted.generators import Generator, compute_value
+from theodolite._planted.leaking_values import (
+    compute_true_dependence,
+    compute_true_share,
+    leaking_values,
+)
 from theodolite._planted.registry import (
     GENERATORS,
-    generator_for,
-    generator_named,
+    find_generator,
+    find_generator_for,
 )
-from theodolite._planted.values import leaking_values, true_dependence, true_share
 from theodolite._stats.information import plug_in
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.concept import ConceptEvidence
@@ -33,15 +37,15 @@ def test_something_is_planted_for_every_score() -> None:
     assert not set(catalogue()) - set(served)
     assert len(served) == len(set(served))
     with pytest.raises(EvidenceError, match="planted"):
-        generator_for("nothing of the kind")
+        find_generator_for("nothing of the kind")
     with pytest.raises(EvidenceError, match="leaking values"):
-        generator_named("nothing of the kind")
+        find_generator("nothing of the kind")
 
 
 @pytest.mark.parametrize("name", sorted(set(catalogue()) - set(SLOW)))
 def test_the_truth_is_what_many_samples_give(name: str) -> None:
     """Exact truths against an estimate of many rows; those of large samples at both ends."""
-    generator, metric = generator_for(name), find_metric(name)
+    generator, metric = find_generator_for(name), find_metric(name)
     pooled = not metric.streams
     values, truths = [], []
     for number, dial in enumerate((0.0, generator.reference, generator.dials[-1])):
@@ -53,7 +57,7 @@ def test_the_truth_is_what_many_samples_give(name: str) -> None:
         if name == "concept_location":
             condition = replace(condition, clusters=400)
         planted = generator.draw(name, condition, 40 + number)
-        values.append(value_of(metric, planted.evidence))
+        values.append(compute_value(metric, planted.evidence))
         truths.append(planted.truth)
     room = 0.08 if pooled else 0.05
     scale = max(1.0, float(np.ptp(truths)))
@@ -104,17 +108,17 @@ def test_the_share_is_what_counting_many_samples_gives(kind: str, labels: int) -
         own = np.asarray(evidence.labels)[rows]
         nats += rows.mean() * plug_in(codes, own)
         left_open += rows.mean() * plug_in(own, own)
-    assert nats / left_open == pytest.approx(true_share(cell), abs=0.006)
+    assert nats / left_open == pytest.approx(compute_true_share(cell), abs=0.006)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.05, 0.2, 0.5, 1.0])
 @pytest.mark.parametrize("labels", [2, 10, 200])
 def test_the_dial_is_the_share(share: float, labels: int) -> None:
     cell = Condition(dial=share, labels=labels)
-    assert true_share(cell) == pytest.approx(share, abs=1e-4)
-    assert true_share(replace(cell, values="uint16")) == pytest.approx(share, abs=1e-3)
-    assert true_share(replace(cell, values="constant")) == 0
-    assert true_share(replace(cell, values="saturated")) <= share + 1e-9
+    assert compute_true_share(cell) == pytest.approx(share, abs=1e-4)
+    assert compute_true_share(replace(cell, values="uint16")) == pytest.approx(share, abs=1e-3)
+    assert compute_true_share(replace(cell, values="constant")) == 0
+    assert compute_true_share(replace(cell, values="saturated")) <= share + 1e-9
 
 
 def test_labels_of_clusters_seeds_and_what_is_unknown() -> None:
@@ -155,4 +159,4 @@ def test_what_a_square_tells_is_what_sampling_gives() -> None:
     of_any = np.exp(-(((y[:, None] - middle(other)) / spread) ** 2) / 2).mean(axis=1)
     nats = float(np.mean(-(noise**2) / 2 - np.log(of_any)))
     cell = Condition(dial=strength, form="square", concepts=2)
-    assert 1 - np.exp(-2 * nats) == pytest.approx(true_dependence(cell), abs=0.03)
+    assert 1 - np.exp(-2 * nats) == pytest.approx(compute_true_dependence(cell), abs=0.03)

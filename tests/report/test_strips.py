@@ -98,7 +98,7 @@ def test_the_zone_of_a_whole_interval_is_the_verdict(name: str) -> None:
     zones, null = set(), 0.97 if catalogue()[name].is_defect_metric else 0.4
     for share in np.linspace(0.02, 0.98, 97):
         score = planted(name, float(share), null)
-        answered = verdict(score, certified=False)
+        answered = verdict(score, validated=False)
         zone = interval_zone(strip_marks(score))
         if zone is not None:
             zones.add(zone)
@@ -143,10 +143,10 @@ def test_a_verdict_that_the_strip_does_not_show_is_said(name: str) -> None:
     score = planted(name, 0.43, null=0.4)
     wide = dataclasses.replace(score.intervals[0], low=score.value - 0.1, high=score.value + 0.1)
     straddling = dataclasses.replace(score, intervals=(wide,))
-    answered = verdict(straddling, certified=False)
+    answered = verdict(straddling, validated=False)
     assert answered.answer == "partly" and interval_zone(strip_marks(straddling)) is None
     assert "3.0 points better (2.2 to 3.8)" in sentence(answered)
-    assert "points better" not in sentence(verdict(score, certified=False)), "here it is drawn"
+    assert "points better" not in sentence(verdict(score, validated=False)), "here it is drawn"
 
 
 # direction

@@ -56,11 +56,11 @@ def test_a_claim_exceeds_every_draw(name: str) -> None:
     assert null.value == pytest.approx(np.mean(null.draws), abs=0.02)
     # the losses of this evidence do not vary, so that no line is surely reached
     claim = "partly" if name.endswith("recovered") else "yes"
-    assert verdict(score, certified=False).answer == claim
-    assert "above 20 of 20 draws" in verdict(score, certified=False).summary
+    assert verdict(score, validated=False).answer == claim
+    assert "above 20 of 20 draws" in verdict(score, validated=False).summary
     best = replace(null, draws=(*null.draws[:-1], score.value))
     others = tuple(best if n.name == RANDOM else n for n in score.nulls)
-    beaten = verdict(replace(score, nulls=others), certified=False)
+    beaten = verdict(replace(score, nulls=others), validated=False)
     assert beaten.answer == "inconclusive"
     assert "above 19 of 20 draws" in beaten.summary
 
@@ -69,7 +69,7 @@ def test_a_claim_exceeds_every_draw(name: str) -> None:
 def test_fewer_draws_claim_nothing_and_say_why(name: str) -> None:
     score = scored(name, fewer(planted_tokens(120), 3))
     assert len(of_random(score).draws) == 3
-    answered = verdict(score, certified=False)
+    answered = verdict(score, validated=False)
     assert answered.answer == "inconclusive"
     assert "3 draws of random SAE cannot show more; 20 are needed" in answered.summary
     assert math.isnan(claim_p(score))
@@ -78,7 +78,7 @@ def test_fewer_draws_claim_nothing_and_say_why(name: str) -> None:
 def test_without_draws_it_is_no_finding() -> None:
     whole = planted_tokens(120)
     score = scored("latent_probe", replace_arrays(whole, chance_pooled=None))
-    answered = verdict(score, certified=False)
+    answered = verdict(score, validated=False)
     assert (answered.answer, answered.reason) == ("inconclusive", "undefined")
     assert "no finding about the network" in answered.summary
 
@@ -101,7 +101,7 @@ def test_every_concept_has_an_answer_and_its_rank() -> None:
     assert (draws.n == 20).all()
     assert (draws.low < score.detail.values - draws.mean).all()
     assert (score.detail.values - draws.mean < draws.high).all()
-    because = verdict(score, certified=False).summary
+    because = verdict(score, validated=False).summary
     assert "concepts one by one: 3 yes" in because
     assert "more than a word (single token: " in because
     written = ScoreRecord.model_validate(json.loads(score_record(score).model_dump_json()))

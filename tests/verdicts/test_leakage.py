@@ -139,10 +139,10 @@ def test_leakage_verdict_outside_the_certified_range() -> None:
     )
     found = result.verdicts["leak_free"]
     assert (found.answer, found.reason) == ("inconclusive", "outside_validated_range")
-    assert "60 labels, certified up to" in found.summary
+    assert "60 labels, validated up to" in found.summary
     leaking = theodolite.audit(
         values=truth + 0.3 * random.normal(size=truth.shape) + labels[:, None], truth=truth,
         labels=labels,
     )  # fmt: skip
     no = leaking.verdicts["leak_free"]
-    assert (no.answer, "outside the certified range" in no.summary) == ("no", True)
+    assert (no.answer, "outside the validated range" in no.summary) == ("no", True)

@@ -17,12 +17,12 @@ INSIDE: dict[str, Any] = {
     "samples": 500, "clusters": None, "labels": 2, "concepts": 5, "rarest": 200
 }  # fmt: skip
 BEYOND: dict[str, tuple[dict[str, Any], str]] = {
-    "least_samples": ({"samples": 99}, "99 samples, certified from 100"),
-    "holds_up_to": ({"samples": 1001}, "certified up to 1000"),
-    "least_clusters": ({"clusters": 49}, "49 clusters, certified from 50"),
-    "most_labels": ({"labels": 51}, "51 labels, certified up to 50"),
+    "least_samples": ({"samples": 99}, "99 samples, validated from 100"),
+    "holds_up_to": ({"samples": 1001}, "validated up to 1000"),
+    "least_clusters": ({"clusters": 49}, "49 clusters, validated from 50"),
+    "most_labels": ({"labels": 51}, "51 labels, validated up to 50"),
     "least_per_label": ({"rarest": 9}, "9 samples or clusters of the rarest label"),
-    "most_concepts": ({"concepts": 113}, "113 concepts, certified up to 112"),
+    "most_concepts": ({"concepts": 113}, "113 concepts, validated up to 112"),
 }
 NOT_LIMITS = {"version", "most_samples"}
 """The version, and the largest number tried: beyond it, what holds is expected to hold."""

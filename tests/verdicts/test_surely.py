@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from theodolite._planted.conditions import Condition
-from theodolite._planted.values import leaking_values
+from theodolite._planted.leaking_values import leaking_values
 from theodolite._runs.auditing.front import audit
 from theodolite._scoring.evaluate import MetricRequest, Resampling, evaluate
 from theodolite._verdicts.gates.judge import broken, read_thresholds

@@ -42,36 +42,36 @@ def planted_attributions(
     True
     """
     random = np.random.default_rng(seed)
-    inputs, background = (_rows(random, n) for n in (n_samples, 40))
+    inputs, background = (_draw_rows(random, n) for n in (n_samples, 40))
     start = inputs[:, 0].astype(int)
     start = np.where(random.random(n_samples) < alignment, start, start + READ)
-    values = np.where(_are_read(start), inputs, 0.0)
+    values = np.where(_mark_read_features(start), inputs, 0.0)
     blind = random.random((n_samples, 1)) < blindness
     other = random.normal(size=inputs.shape)
     return AttributionEvidence(
-        values=values, inputs=inputs, background=background, respond=_sum_of_read,
+        values=values, inputs=inputs, background=background, respond=_sum_read_features,
         base=np.zeros(n_samples), scale=AttributionScale(("raw",)),
         randomized_values=np.where(blind, values, other), repeat_values=values,
         other_method_values=values,
     )  # fmt: skip
 
 
-def _rows(random: np.random.Generator, n: int) -> np.ndarray:
+def _draw_rows(random: np.random.Generator, n: int) -> np.ndarray:
     numbers = random.normal(size=(n, READABLE))
     return np.column_stack([random.integers(0, READABLE, n), numbers])
 
 
-def _are_read(start: np.ndarray) -> np.ndarray:
+def _mark_read_features(start: np.ndarray) -> np.ndarray:
     """Five features in a row, from the first again after the last."""
     read = (np.arange(READABLE) - start[:, None]) % READABLE < READ
     return np.column_stack([np.zeros(len(start), bool), read])
 
 
-def _sum_of_read(rows: np.ndarray) -> np.ndarray:
-    return np.asarray(np.where(_are_read(rows[:, 0].astype(int)), rows, 0.0).sum(axis=1))
+def _sum_read_features(rows: np.ndarray) -> np.ndarray:
+    return np.asarray(np.where(_mark_read_features(rows[:, 0].astype(int)), rows, 0.0).sum(axis=1))
 
 
-def _mean_change(draw: Draw) -> float:
+def _compute_mean_change(draw: Draw) -> float:
     goes = draw.dial * RIGHT.mean() + (1 - draw.dial) * ANY.mean()
     size = (LEAST + MOST) / 2
     return float(size * (1 - goes if draw.metric == "feature_sufficiency" else goes))
@@ -81,13 +81,15 @@ def _mean_change(draw: Draw) -> float:
     "named features", AttributionEvidence, serves=("feature_necessity", "feature_sufficiency"),
     says="in a share of samples (the dial) the features that matter are named in the right order, "
     "in the others in any; nulls that know the model in general know half as much",
-    exact=_mean_change, no_ends=("feature_sufficiency",),
+    exact=_compute_mean_change, no_ends=("feature_sufficiency",),
 )  # fmt: skip
 def named_features(draw: Draw) -> Arrays:
     effect = LEAST + (MOST - LEAST) * draw.uniform()
-    own = _goes(draw, draw.happens(draw.dial).astype(float))
+    own = _compute_removed_effect(draw, draw.happens(draw.dial).astype(float))
     general = [next((q for n, q in IN_GENERAL.items() if c.startswith(n)), 0.0) for c in CHANCES]
-    nulls = [_goes(draw, np.full(len(draw), draw.dial * share)) for share in general]
+    nulls = [
+        _compute_removed_effect(draw, np.full(len(draw), draw.dial * share)) for share in general
+    ]
     output = draw.normal()
 
     def answers(goes: np.ndarray, stays: float = 0.0) -> np.ndarray:
@@ -104,7 +106,7 @@ def named_features(draw: Draw) -> Arrays:
     }  # fmt: skip
 
 
-def _goes(draw: Draw, share: np.ndarray) -> np.ndarray:
+def _compute_removed_effect(draw: Draw, share: np.ndarray) -> np.ndarray:
     """The part of the effect that goes: of the right order, or of any order at random."""
     portion, factor = share[:, None], 0.5 + draw.uniform(1)
     return np.asarray(portion * RIGHT + (1 - portion) * ANY * factor)
@@ -122,7 +124,7 @@ def sums_of_parts(draw: Draw) -> Arrays:
     return {"values": np.column_stack([total, zero]), "output": output, "base": zero}
 
 
-def _agreement(draw: Draw) -> float:
+def _compute_agreement(draw: Draw) -> float:
     by_chance = 0.0 if draw.metric == "attribution_randomization" else TOP / FEATURES
     return draw.dial + (1 - draw.dial) * by_chance
 
@@ -130,7 +132,7 @@ def _agreement(draw: Draw) -> float:
 @generator(
     "two attributions", AttributionEvidence, serves=tuple(SECOND),
     says="in a share of samples (the dial) a second attribution is the first, in the others any",
-    exact=_agreement,
+    exact=_compute_agreement,
 )  # fmt: skip
 def two_attributions(draw: Draw) -> Arrays:
     first, other = draw.normal(FEATURES), draw.normal(FEATURES)

@@ -53,11 +53,11 @@ weights, class_truth>
     elif (planted := EXAMPLES.get(kind)) is not None:
         example = planted(seed=seed)
     else:
-        example = from_declaration(kind, seed)
+        example = plant_declared_kind(kind, seed)
     return example  # type: ignore[no-any-return]
 
 
-def from_declaration(kind: type[Bundle], seed: int) -> Bundle:
+def plant_declared_kind(kind: type[Bundle], seed: int) -> Bundle:
     """Numbers from 0 to 1 on the declared axes. A kind that checks more than that plants its own.
 
     >>> from theodolite.evidence.kinds.intervention import InterventionEvidence

@@ -106,8 +106,8 @@ class Generator:
     def truth(self, metric: str, condition: Condition, seed: int) -> tuple[float, float]:
         """Return the truth of the items of this draw, and that of their population."""
         if self.exact is None:
-            plain = independent_rows(condition, CHUNK)
-            truth = _large_sample(self, metric, plain, seed if self.per_model else 0)
+            plain = make_rows_independent(condition, CHUNK)
+            truth = _compute_large_sample_value(self, metric, plain, seed if self.per_model else 0)
         else:
             truth = float(self.exact(start_draw(metric, condition, (seed, 1))))
         if self.population is None:
@@ -126,7 +126,7 @@ def generator(
     return declare
 
 
-def independent_rows(condition: Condition, rows: int) -> Condition:
+def make_rows_independent(condition: Condition, rows: int) -> Condition:
     """Return the condition with this many rows in clusters of one."""
     return replace(
         condition, clusters=rows, rows=1, within=0.0, unequal=False, declared=True, unknown=0.0,
@@ -135,25 +135,27 @@ def independent_rows(condition: Condition, rows: int) -> Condition:
 
 
 @lru_cache(maxsize=4096)
-def _large_sample(generator: Generator, metric: str, condition: Condition, seed: int) -> float:
+def _compute_large_sample_value(
+    generator: Generator, metric: str, condition: Condition, seed: int
+) -> float:
     """The value of many rows; for a score that pools them, the mean over a few large samples."""
     card = find_metric(metric)
     chunks = generator.draw_several(
         metric, condition, seed, generator.chunks if card.streams else POOLED_CHUNKS
     )
     if card.streams:
-        return value_of(card, list(chunks))
-    return float(np.nanmean([value_of(card, [chunk]) for chunk in chunks]))
+        return compute_value(card, list(chunks))
+    return float(np.nanmean([compute_value(card, [chunk]) for chunk in chunks]))
 
 
-def quoted_options(metric: Metric) -> dict[str, Any]:
+def select_quoted_options(metric: Metric) -> dict[str, Any]:
     """Return, of the options that are swept, the choice that is quoted."""
     return {name: (metric.headline.get(name, metric.default(name)[0]),) for name in metric.sweeps}
 
 
-def value_of(metric: Metric, shards: Sequence[Evidence]) -> float:
+def compute_value(metric: Metric, shards: Sequence[Evidence]) -> float:
     """Return the quoted value of evidence in pieces, without intervals and nulls."""
-    options = quoted_options(metric)
+    options = select_quoted_options(metric)
     counting = {name: v for name, v in options.items() if name in metric.counting_options()}
     finish = {name: v for name, v in options.items() if name not in counting}
     state: Any = sum(metric.state.of(shard, **counting) for shard in shards)

@@ -7,7 +7,7 @@ import numpy as np
 from theodolite._planted.conditions import Condition
 from theodolite._planted.draws import Draw
 from theodolite._planted.generators import FAULT_DIALS, Arrays, generator
-from theodolite._planted.information import shifted
+from theodolite._planted.information import shift_by_label
 from theodolite.evidence.axes import Policies
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
@@ -137,7 +137,7 @@ def leaking_vectors(draw: Draw) -> Arrays:
     explained, truth, labels = _explained(draw)
     vectors = _noise_vectors(draw)
     vectors[..., 0] += APART * (2.0 * truth - 1)
-    vectors[..., 1] = shifted(vectors[..., 1], labels, draw.dial, draw.condition.labels)
+    vectors[..., 1] = shift_by_label(vectors[..., 1], labels, draw.dial, draw.condition.labels)
     return {"explained": explained, "vectors": draw.stored(vectors)}
 
 
@@ -156,7 +156,7 @@ def concept_vectors(draw: Draw) -> Arrays:
         vectors[..., 1] += APART * (2.0 * moving - 1)
         moving = np.roll(moving, -1, axis=1)
     for j in range(draw.condition.concepts):
-        vectors[:, j, 0] = shifted(vectors[:, j, 0], moving[:, j], draw.dial, 2)
+        vectors[:, j, 0] = shift_by_label(vectors[:, j, 0], moving[:, j], draw.dial, 2)
     return {"explained": explained, "vectors": vectors}
 
 
@@ -171,7 +171,7 @@ def aligned_vectors(draw: Draw) -> Arrays:
 
     def side(*, stands_for: bool) -> np.ndarray:
         vectors = _noise_vectors(draw)
-        knows = shifted(vectors[..., 1], labels, draw.dial, draw.condition.labels)
+        knows = shift_by_label(vectors[..., 1], labels, draw.dial, draw.condition.labels)
         vectors[..., 1] = np.where(truth == stands_for, knows, vectors[..., 1])
         return vectors
 

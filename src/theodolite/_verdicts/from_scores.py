@@ -110,7 +110,7 @@ def score_verdict(
         p = claim_p(score) if p is None else p
         return map_verdict(score, scores, alpha, p, validated=validated)
     if score.metric != JOINT:
-        return verdict(score, alpha, p, certified=validated)
+        return verdict(score, alpha, p, validated=validated)
     each = _find_companion(score, scores)
     p = leakage_claim_p(score, each) if p is None else p
     return leakage_verdict(score, each, alpha, p, validated=validated)

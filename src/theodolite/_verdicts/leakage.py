@@ -87,7 +87,7 @@ def leakage_verdict(
     outside = validation_caveat(joint) if validated else None
     if outside is not None and answer in ("yes", "partly", "no"):
         if answer == "no":
-            text = f"{text.rstrip('.')} (outside the certified range: {outside.summary})."
+            text = f"{text.rstrip('.')} (outside the validated range: {outside.summary})."
         else:
             answer, reason = "inconclusive", outside.reason
             text = f"{text.rstrip('.')}; but {outside.summary}."

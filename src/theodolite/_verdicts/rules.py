@@ -46,7 +46,7 @@ def question_text(score: Score) -> str:
 
 
 def verdict(
-    score: Score, alpha: float = ALPHA, p: float | None = None, *, certified: bool = True
+    score: Score, alpha: float = ALPHA, p: float | None = None, *, validated: bool = True
 ) -> Verdict:
     """The answer of one score.
 
@@ -54,7 +54,7 @@ def verdict(
         score: With its intervals and nulls.
         alpha: The level that its claim is tested at; smaller where other questions were asked too.
         p: Of its claim, corrected for the other questions; its own if not given.
-        certified: Whether a word needs a certificate; not where one is being made.
+        validated: Whether the metric must be validated; not while it is being validated.
     """
     p = claim_p(score) if p is None else p
     answered = (
@@ -62,7 +62,7 @@ def verdict(
     )
     known = None if math.isnan(p) else p
     answered = replace(answered, p=known)
-    doubt = score.caveat or (validation_caveat(score) if certified else None)
+    doubt = score.caveat or (validation_caveat(score) if validated else None)
     if doubt is not None and answered.answer in doubt.answers:
         because = f"{answered.summary.rstrip('.')}; but {doubt.summary}."
         return replace(answered, answer="inconclusive", summary=because, reason=doubt.reason)

@@ -139,7 +139,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from theodolite._planted.certification.foreign import Foreign, dealt_out
+    from theodolite._planted.validation.outside_functions import Foreign, dealt_out
     from theodolite._stats.sampling import draw_cluster_pool, draw_pool, hash_to_uniforms
     from theodolite._storage.arrays import read_npy, read_npz, read_safetensors
     from theodolite._storage.images import read_image, read_mask
@@ -249,7 +249,7 @@ else:
     HOMES = lazy_names(
         "theodolite",
         {
-            "_planted.certification.foreign": "Foreign dealt_out",
+            "_planted.validation.outside_functions": "Foreign dealt_out",
             "language.activation_bands": "precision_by_band",
             "_verdicts.conflicts.matrix": "conflicts",
             "datasets.concept_data": "ConceptData",

@@ -38,17 +38,17 @@ def format_card(entry: Metric) -> dict[str, Any]:
         "size": STREAMS if entry.streams else NEEDS_ALL,
         "reference": entry.cite,
         "version": entry.version,
-        "certificate": format_validation(entry),
+        "validation": format_validation(entry),
     }
 
 
 def format_validation(entry: Metric) -> str:
     """Format the validation record of a metric in one line."""
-    certificate = get_validation(entry.name, entry.version)
-    if certificate is None:
+    record = get_validation(entry.name, entry.version)
+    if record is None:
         return "none yet"
-    release = f"{certificate.size}, theodolite {certificate.theodolite}"
-    return f"{certificate.text}; valid for {certificate.range_text} ({release})"
+    release = f"{record.size}, theodolite {record.theodolite}"
+    return f"{record.text}; valid for {record.range_text} ({release})"
 
 
 def _format_option(entry: Metric, name: str) -> str:

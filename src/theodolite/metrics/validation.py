@@ -93,17 +93,17 @@ class ValidationSummary:
             least = self.least_clusters
         if n < least:
             word = "samples" if clusters is None else "clusters"
-            return f"{n} {word}, certified from {least} on"
+            return f"{n} {word}, validated from {least} on"
         if self.holds_up_to is not None and n > self.holds_up_to:
-            return f"{n} samples or clusters, certified up to {self.holds_up_to}"
+            return f"{n} samples or clusters, validated up to {self.holds_up_to}"
         if labels is not None and self.most_labels is not None and labels > self.most_labels:
-            return f"{labels} labels, certified up to {self.most_labels}"
+            return f"{labels} labels, validated up to {self.most_labels}"
         if rarest is not None and self.least_per_label and rarest < self.least_per_label:
             each = f"{rarest} samples or clusters of the rarest label"
-            return f"{each}, certified from {self.least_per_label} on"
+            return f"{each}, validated from {self.least_per_label} on"
         most = self.most_concepts
         if concepts is not None and most is not None and concepts > most:
-            return f"{concepts} concepts, certified up to {most}"
+            return f"{concepts} concepts, validated up to {most}"
         return ""
 
 

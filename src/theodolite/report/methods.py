@@ -43,7 +43,7 @@ def note(metric: Metric, scores: Sequence[Score] = ()) -> dict[str, Any]:
             ("How to read it", f"{metric.card.interpretation} From {values}."),
             ("Limitations", metric.card.limitations),
             ("In a verdict", _role(metric)),
-            ("Certificate", known["certificate"]),
+            ("Validation", known["validation"]),
             *(
                 (f"{'Clean null' if null.is_reference else 'Null'}: {null.label}", null.description)
                 for null in metric.nulls

@@ -73,17 +73,18 @@ def certified(request: pytest.FixtureRequest) -> Any:
 
     ``certified("acceptance")`` takes a score of the catalogue, ``module:name`` or a declaration
     (``theodolite.ext.Foreign``); ``size``, ``draws``, ``cells`` and ``seed`` are
-    those of ``theodolite._planted.certification.certify.certify``. It gives what came out.
+    those of ``theodolite._planted.validation.metric_validation.validate_metric``. It gives what
+    came out.
     """
 
     def put_through(metric: Any, **options: Any) -> Any:
-        from theodolite._planted.certification.certify import certify  # noqa: PLC0415
-        from theodolite._planted.certification.foreign import foreign_named  # noqa: PLC0415
-        from theodolite._planted.certification.subjects import CatalogueSubject  # noqa: PLC0415
+        from theodolite._planted.validation.metric_validation import validate_metric  # noqa: PLC0415
+        from theodolite._planted.validation.outside_functions import load_outside_function  # noqa: PLC0415
+        from theodolite._planted.validation.subjects import MetricSubject  # noqa: PLC0415
 
         if isinstance(metric, str):
-            metric = foreign_named(metric) if ":" in metric else CatalogueSubject(metric)
-        done = certify(metric, **options)
+            metric = load_outside_function(metric) if ":" in metric else MetricSubject(metric)
+        done = validate_metric(metric, **options)
         word = f"{len(done.failures)} lines not met" if done.failures else "certified"
         request.node.user_properties.append((PROPERTY, f"{metric.name}: {word}"))
         if done.failures:

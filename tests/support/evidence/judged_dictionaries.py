@@ -102,7 +102,7 @@ def judged(
     assert score.detail is not None
     assert score.detail.draws is not None
     return JudgedDictionary(
-        verdict(score, certified=False).answer,
+        verdict(score, validated=False).answer,
         score.detail.draws.answers,
         float(np.mean(score.detail.draws.mean)),
     )

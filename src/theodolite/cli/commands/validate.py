@@ -7,13 +7,20 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from theodolite._planted.certification.certificate import certificate, file_name, write_certificate
-from theodolite._planted.certification.certify import Certified, certify, subjects_of
-from theodolite._planted.certification.foreign import dealt_out, foreign_named
-from theodolite._planted.certification.renewal import certificates_of
-from theodolite._planted.certification.renewal import renew as renew_certificate
-from theodolite._planted.certification.subjects import CatalogueSubject, CertifiedSubject
 from theodolite._planted.conditions import Condition
+from theodolite._planted.validation.metric_validation import (
+    MetricValidation,
+    list_subjects,
+    validate_metric,
+)
+from theodolite._planted.validation.outside_functions import dealt_out, load_outside_function
+from theodolite._planted.validation.renewal import list_records, renew_record
+from theodolite._planted.validation.subjects import MetricSubject, ValidationSubject
+from theodolite._planted.validation.validation_record import (
+    build_validation_record,
+    get_record_name,
+    write_validation_record,
+)
 from theodolite._runs.engine.worker_choice import Engine, open_worker_pool
 from theodolite._verdicts.gates.judge import NOT_MET
 from theodolite.cli import options as opt
@@ -76,13 +83,13 @@ def metrics_validate(
             show_progress(quiet=quiet) as progress,
             open_worker_pool(engine, home, progress) as pool,
         ):
-            certified = certify(subject, size, draws=draws, seed=seed, workers=pool)
-        content = certificate(certified, day)
-        write_certificate(home / "certificate.json", content)
+            validation = validate_metric(subject, size, draws=draws, seed=seed, workers=pool)
+        content = build_validation_record(validation, day)
+        write_validation_record(home / "validation.json", content)
         contents.append(content)
         if keep is not None:
             keep.mkdir(parents=True, exist_ok=True)
-            write_certificate(keep / file_name(content), content)
+            write_validation_record(keep / get_record_name(content), content)
         if every and not as_json:
             failed = len(content["failures"])
             word = f"{failed} not met" if failed else "holds"
@@ -90,7 +97,7 @@ def metrics_validate(
                 f"{number + 1} of {len(subjects)} {subject.name}: {content['summary']}; {word}"
             )
         elif not as_json:
-            _print(certified)
+            _print(validation)
     if as_json:
         print_json(contents if every else contents[0])
     raise typer.Exit(NOT_MET if any(content["failures"] for content in contents) else 0)
@@ -98,29 +105,33 @@ def metrics_validate(
 
 def _subjects(
     metric: str | None, size: Size, declared: dict[str, Any], *, every: bool
-) -> list[CertifiedSubject]:
+) -> list[ValidationSubject]:
     if every == (metric is not None):
         raise EvidenceError("validate", "both or none", "a score, or --all")
     if every:
-        return list(subjects_of(size))
+        return list(list_subjects(size))
     name = str(metric)
     if ":" not in name:
-        return [CatalogueSubject(find_metric(name).name)]
+        return [MetricSubject(find_metric(name).name)]
     null, tolerance = declared.pop("null"), declared["tolerance"]
     nulls = (dealt_out(*null.split(",")),) if null else ()
-    return [foreign_named(name, **declared, nulls=nulls, is_defect_metric=tolerance is not None)]
+    return [
+        load_outside_function(name, **declared, nulls=nulls, is_defect_metric=tolerance is not None)
+    ]
 
 
 def _renew(folder: Path, metric: str | None, day: str, *, as_json: bool) -> int:
     """Renew what gives the same numbers; the exit code says whether all did."""
     paths = [
-        path for path in certificates_of(folder) if metric in (None, path.stem.rpartition("-")[0])
+        path for path in list_records(folder) if metric in (None, path.stem.rpartition("-")[0])
     ]
     if not paths:
-        raise EvidenceError("renew", f"{metric or 'nothing'} in {folder.name!r}", "certificates")
+        raise EvidenceError(
+            "renew", f"{metric or 'nothing'} in {folder.name!r}", "validation records"
+        )
     renewals = []
     for path in paths:
-        renewal = renew_certificate(path, day)
+        renewal = renew_record(path, day)
         if renewal is None:
             continue
         renewals.append(renewal)
@@ -136,10 +147,10 @@ def _renew(folder: Path, metric: str | None, day: str, *, as_json: bool) -> int:
     return 0 if all(renewal.holds for renewal in renewals) else NOT_MET
 
 
-def _print(certified: Certified) -> None:
-    usual = certified.subject.generator.usual
+def _print(validation: MetricValidation) -> None:
+    usual = validation.subject.generator.usual
     rows = []
-    for cell in certified.cells:
+    for cell in validation.cells:
         changed = Condition(**cell.condition).changed_from(usual)
         condition = ", ".join(f"{name} {value}" for name, value in changed.items()) or "as usual"
         shares = {name: f"{count / cell.draws:.2f}" for name, count in cell.answers.items()}
@@ -153,8 +164,8 @@ def _print(certified: Certified) -> None:
         )  # fmt: skip
     heads = ("condition", "true", "mean", "covered", "yes", "partly", "no", "inconclusive", "")
     print_table(heads, rows)
-    for line in certified.lines:
+    for line in validation.lines:
         typer.echo(f"{line.name}: {'holds' if line.holds else 'FAILS'} ({line.summary})")
-    for power in certified.powers:
+    for power in validation.powers:
         seen = "never" if power.dial is None else f"from {power.dial:.2g} on the dial on"
         typer.echo(f"power at {power.samples} samples: {seen}")

@@ -7,16 +7,16 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from theodolite._planted.certification.characteristics import ANSWERS
 from theodolite._planted.conditions import Condition
 from theodolite._planted.generators import (
     Generator,
     How,
     Planted,
-    quoted_options,
-    value_of,
+    compute_value,
+    select_quoted_options,
 )
-from theodolite._planted.registry import generator_for
+from theodolite._planted.registry import find_generator_for
+from theodolite._planted.validation.characteristics import ANSWERS
 from theodolite._scoring.evaluate import MetricRequest, MetricRun, Resampling, evaluate_all
 from theodolite._verdicts.from_scores import score_verdict
 from theodolite._verdicts.repeats import find_repeats, with_doubt
@@ -53,8 +53,8 @@ class Outcome:
 
 
 @runtime_checkable
-class CertifiedSubject(Protocol):
-    """Whatever can be certified."""
+class ValidationSubject(Protocol):
+    """A score that planted truth can validate."""
 
     @property
     def name(self) -> str:
@@ -94,7 +94,7 @@ class CertifiedSubject(Protocol):
 
 
 @dataclass(frozen=True)
-class CatalogueSubject:
+class MetricSubject:
     """A metric of the catalogue."""
 
     name: str
@@ -122,7 +122,7 @@ class CatalogueSubject:
     @property
     def generator(self) -> Generator:
         """What is planted for it."""
-        return generator_for(self.name)
+        return find_generator_for(self.name)
 
     @property
     def how(self) -> How:
@@ -145,9 +145,9 @@ class CatalogueSubject:
         own = self.metric
         beside = [find_metric(name) for name in own.judged_with if name != self.name]
         # where the verdict reads its other options too, these are asked for as well
-        options = {} if self.name in own.judged_with else quoted_options(own)
+        options = {} if self.name in own.judged_with else select_quoted_options(own)
         requests = [MetricRequest(own, options)]
-        requests += [MetricRequest(metric, quoted_options(metric)) for metric in beside]
+        requests += [MetricRequest(metric, select_quoted_options(metric)) for metric in beside]
         runs = [MetricRun(request, evidence) for request in requests]
         groups = evaluate_all(runs, resampling)
         scores = [*groups[0], *(group[0] for group in groups[1:])]
@@ -170,13 +170,13 @@ class CatalogueSubject:
 
     def value(self, evidence: Evidence) -> float:
         """The value alone."""
-        return value_of(self.metric, [evidence])
+        return compute_value(self.metric, [evidence])
 
     def of_shards(self, shards: Sequence[Evidence]) -> float:
         """The value of evidence in pieces."""
-        return value_of(self.metric, shards)
+        return compute_value(self.metric, shards)
 
 
-def usual_resampling(seed: int = 0) -> Resampling:
+def get_default_resampling(seed: int = 0) -> Resampling:
     """That of all draws."""
     return Resampling(resamples=RESAMPLES, most_null_draws=NULL_DRAWS, seed=seed)

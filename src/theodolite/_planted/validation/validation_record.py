@@ -1,4 +1,4 @@
-"""A certificate as a file: what was tried, what holds, in which range, and in which version."""
+"""A validation record as a file: what was tried, what holds, in which range, in which version."""
 
 import json
 import math
@@ -8,97 +8,105 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from theodolite._planted.certification.certify import Certified
-from theodolite._planted.certification.characteristics import Characteristics
-from theodolite._planted.certification.code_digest import code_digest, planted_digest
-from theodolite._planted.certification.lines import plain_cells
-from theodolite._planted.certification.subjects import CatalogueSubject
 from theodolite._planted.conditions import Condition
-from theodolite._planted.registry import generator_for
+from theodolite._planted.registry import find_generator_for
+from theodolite._planted.validation.characteristics import Characteristics
+from theodolite._planted.validation.code_digest import compute_code_digest, compute_planted_digest
+from theodolite._planted.validation.metric_validation import MetricValidation
+from theodolite._planted.validation.overall_checks import select_plain_cells
+from theodolite._planted.validation.subjects import MetricSubject
 from theodolite.metrics.catalogue import catalogue
 from theodolite.metrics.validation import get_validation
 
 FORMAT, FORMAT_VERSION = "theodolite-certificate", 2
 
 
-def certificate(certified: Certified, date: str) -> dict[str, Any]:
+def build_validation_record(validation: MetricValidation, date: str) -> dict[str, Any]:
     """As plain JSON; what is undefined is null.
 
     Args:
-        certified: What came out.
+        validation: What came out.
         date: The day, as people write it: 2026-01-31.
     """
-    subject = certified.subject
-    catalogued = isinstance(subject, CatalogueSubject)
+    subject = validation.subject
+    catalogued = isinstance(subject, MetricSubject)
     content = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         **subject.identity(),
-        "digest": code_digest(subject.name) if catalogued else None,
-        "planted_digest": planted_digest(subject.generator) if catalogued else None,
+        "digest": compute_code_digest(subject.name) if catalogued else None,
+        "planted_digest": compute_planted_digest(subject.generator) if catalogued else None,
         "resampled": "as an audit does" if catalogued else "by computing it again",
         "theodolite": version("theodolite"),
         "date": date,
-        "size": certified.size,
-        "seed": certified.seed,
+        "size": validation.size,
+        "seed": validation.seed,
         "planted": subject.generator.says,
         "truth": subject.how,
-        "summary": summary(certified),
-        "range": certified_range(certified),
-        "failures": certified.failures,
-        "power": [asdict(power) for power in certified.powers],
-        "cost": certified.recorded,
-        "lines": [asdict(line) for line in certified.lines],
+        "summary": summarize_validation(validation),
+        "range": find_validated_range(validation),
+        "failures": validation.failures,
+        "power": [asdict(power) for power in validation.powers],
+        "cost": validation.recorded,
+        "lines": [asdict(line) for line in validation.lines],
         "usual": subject.generator.usual.describe(),
-        "cells": [cell_record(cell, subject.generator.usual) for cell in certified.cells],
+        "cells": [build_cell_record(cell, subject.generator.usual) for cell in validation.cells],
     }
-    return plain_numbers(content)  # type: ignore[no-any-return]
+    return replace_undefined(content)  # type: ignore[no-any-return]
 
 
-def cell_record(cell: Characteristics, usual: Condition) -> dict[str, Any]:
+def build_cell_record(cell: Characteristics, usual: Condition) -> dict[str, Any]:
     """Of its condition only what is not as usual; numbers to what they are good for."""
     record = asdict(cell)
     record["condition"] = Condition(**cell.condition).changed_from(usual)
     return {k: round(v, 6) if isinstance(v, float) else v for k, v in record.items()}
 
 
-def plain_numbers(value: Any) -> Any:
+def replace_undefined(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: plain_numbers(each) for name, each in value.items()}
+        return {name: replace_undefined(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return [plain_numbers(each) for each in value]
+        return [replace_undefined(each) for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def certified_range(certified: Certified) -> dict[str, Any]:
+def find_validated_range(validation: MetricValidation) -> dict[str, Any]:
     """Within what all lines hold: from so many samples and clusters on, up to so many labels."""
-    subject, cells = certified.subject, certified.cells
-    plain = plain_cells(subject, cells)
+    subject, cells = validation.subject, validation.cells
+    plain = select_plain_cells(subject, cells)
     holding = {n: all(not cell.failures for cell in row) for n, row in plain.items()}
-    bundled = _holding(certified, {"clusters", "rows", "within"}, lambda c: c.clusters, rows=True)
+    bundled = _group_passing(
+        validation, {"clusters", "rows", "within"}, lambda c: c.clusters, rows=True
+    )
     usual = subject.generator.usual
-    kinds = _holding(certified, {"values"}, lambda c: c.values)
+    kinds = _group_passing(validation, {"values"}, lambda c: c.values)
     by_labels = {"labels", "clusters", "concepts"}
-    labels = _holding(certified, by_labels, lambda c: c.labels, least="labels")
-    per_label = _holding(certified, by_labels | {"balance"}, lambda c: c.rarest_label)
-    concepts = _holding(certified, {"concepts", "clusters"}, lambda c: c.concepts, least="concepts")
-    single = all(line.holds for line in certified.lines)
-    least, up_to = longest_run(holding)
+    labels = _group_passing(validation, by_labels, lambda c: c.labels, least="labels")
+    per_label = _group_passing(validation, by_labels | {"balance"}, lambda c: c.rarest_label)
+    concepts = _group_passing(
+        validation, {"concepts", "clusters"}, lambda c: c.concepts, least="concepts"
+    )
+    single = all(line.holds for line in validation.lines)
+    least, up_to = find_longest_run(holding)
     return {
         "samples": [least, max(plain, default=None)],
         "holds_up_to": up_to,
-        "least_clusters": _from_below(bundled),
-        "most_labels": _up_to({usual.labels: any(holding.values()), **labels}) if labels else None,
-        "least_per_label": _from_below(per_label),
+        "least_clusters": _find_lower_limit(bundled),
+        "most_labels": (
+            _find_upper_limit({usual.labels: any(holding.values()), **labels}) if labels else None
+        ),
+        "least_per_label": _find_lower_limit(per_label),
         "most_concepts": (
-            _up_to({usual.concepts: any(holding.values()), **concepts}) if concepts else None
+            _find_upper_limit({usual.concepts: any(holding.values()), **concepts})
+            if concepts
+            else None
         ),
         "representations": ["float64", *(kind for kind, holds in kinds.items() if holds)],
-        "unknown": all(_holding(certified, {"unknown"}, lambda c: c.unknown).values()),
-        "copies": all(_holding(certified, {"clusters", "rows"}, lambda c: c.rows).values()),
+        "unknown": all(_group_passing(validation, {"unknown"}, lambda c: c.unknown).values()),
+        "copies": all(_group_passing(validation, {"clusters", "rows"}, lambda c: c.rows).values()),
         "unequal_clusters": all(
-            _holding(
-                certified, {"clusters", "rows", "within", "unequal", "mixed"}, lambda c: c.unequal,
+            _group_passing(
+                validation, {"clusters", "rows", "within", "unequal", "mixed"}, lambda c: c.unequal,
                 unequal=True,
             ).values()
         ),
@@ -106,8 +114,8 @@ def certified_range(certified: Certified) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _holding(
-    certified: Certified,
+def _group_passing(
+    validation: MetricValidation,
     changes: set[str],
     by: Callable[[Condition], Any],
     *,
@@ -120,15 +128,15 @@ def _holding(
     With ``least`` of the cells in which that is not as usual, at the largest number of samples at
     which each was tried.
     """
-    usual = certified.subject.generator.usual
+    usual = validation.subject.generator.usual
     held_by: dict[Any, bool] = {}
     sizes: dict[Any, int] = {}
     if least:
-        for cell in certified.cells:
+        for cell in validation.cells:
             condition = Condition(**cell.condition)
             if condition.dial == 0:
                 sizes[by(condition)] = max(sizes.get(by(condition), 0), condition.clusters)
-    for cell in certified.cells:
+    for cell in validation.cells:
         condition = Condition(**cell.condition)
         changed = set(condition.changed_from(usual)) - {"dial"}
         if not changed or not changed <= changes or changed == {"clusters"}:
@@ -144,7 +152,7 @@ def _holding(
     return held_by
 
 
-def longest_run(holding: dict[int, bool]) -> tuple[int | None, int | None]:
+def find_longest_run(holding: dict[int, bool]) -> tuple[int | None, int | None]:
     """From which number on all hold, and up to which; none where there is no upper end.
 
     >>> longest_run({30: False, 100: True, 300: True})
@@ -164,7 +172,7 @@ def longest_run(holding: dict[int, bool]) -> tuple[int | None, int | None]:
     return longest[0], None if longest[-1] == max(holding) else longest[-1]
 
 
-def _from_below(holding: dict[int, bool]) -> int | None:
+def _find_lower_limit(holding: dict[int, bool]) -> int | None:
     """The least from which on all hold."""
     least = None
     for n in sorted(holding, reverse=True):
@@ -174,7 +182,7 @@ def _from_below(holding: dict[int, bool]) -> int | None:
     return least
 
 
-def _up_to(holding: dict[int, bool]) -> int | None:
+def _find_upper_limit(holding: dict[int, bool]) -> int | None:
     """The most up to which all hold."""
     most = None
     for n in sorted(holding):
@@ -184,11 +192,11 @@ def _up_to(holding: dict[int, bool]) -> int | None:
     return most
 
 
-def summary(certified: Certified) -> str:
+def summarize_validation(validation: MetricValidation) -> str:
     """One line for cards and pages."""
-    cells = certified.cells
+    cells = validation.cells
     worthless = [cell for cell in cells if cell.condition["dial"] == 0]
-    has_truth = certified.subject.generator.has_truth
+    has_truth = validation.subject.generator.has_truth
     with_interval = [c for c in cells if c.intervals and has_truth(Condition(**c.condition))]
     alarms, draws = sum(c.alarms for c in worthless), sum(c.draws for c in worthless)
     failed = sum(bool(cell.failures) for cell in cells)
@@ -198,10 +206,10 @@ def summary(certified: Certified) -> str:
         shares = sorted(cell.covered / cell.intervals for cell in with_interval)
         low = shares[len(shares) // 10]
         parts.append(f"covers {100 * low:.0f}–{100 * shares[-1]:.0f} %")
-    seen = [power for power in certified.powers if power.dial is not None]
+    seen = [power for power in validation.powers if power.dial is not None]
     if seen:
         parts.append(f"sees {seen[-1].dial:.2g} on the dial at N = {seen[-1].samples}")
-    sizes = list(plain_cells(certified.subject, cells))
+    sizes = list(select_plain_cells(validation.subject, cells))
     if sizes:
         parts.append(f"tried from {min(sizes):,} to {max(sizes):,} samples")
     if not failed:
@@ -209,7 +217,7 @@ def summary(certified: Certified) -> str:
     return "; ".join(parts)
 
 
-def write_certificate(path: Path, content: dict[str, Any]) -> None:
+def write_validation_record(path: Path, content: dict[str, Any]) -> None:
     """Write a record, one line per condition."""
     rest = {key: value for key, value in content.items() if key != "cells"}
     lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in rest.items()]
@@ -219,7 +227,7 @@ def write_certificate(path: Path, content: dict[str, Any]) -> None:
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
-def file_name(content: dict[str, Any]) -> str:
+def get_record_name(content: dict[str, Any]) -> str:
     """As the package keeps it.
 
     >>> file_name({"metric": "acceptance", "version": 2})
@@ -228,19 +236,21 @@ def file_name(content: dict[str, Any]) -> str:
     return f"{content['metric']}-{content['version']}.json"
 
 
-def stale(content: dict[str, Any]) -> Sequence[str]:
-    """Why a certificate is not one of the code as it is now."""
+def find_stale_reasons(content: dict[str, Any]) -> Sequence[str]:
+    """Why a validation record is not one of the code as it is now."""
     reasons = []
     if content.get("format_version") != FORMAT_VERSION:
         reasons.append("of another format")
-    if content["digest"] != code_digest(content["metric"]):
+    if content["digest"] != compute_code_digest(content["metric"]):
         reasons.append("the code has changed since")
-    if content.get("planted_digest") != planted_digest(generator_for(content["metric"])):
+    if content.get("planted_digest") != compute_planted_digest(
+        find_generator_for(content["metric"])
+    ):
         reasons.append("the planted evidence has changed since")
     return reasons
 
 
-def not_certified(path: Path | None = None) -> list[str]:
+def list_unvalidated_metrics(path: Path | None = None) -> list[str]:
     """Return the deciding metrics without a validation of the current code, with the reason.
 
     For the test of a release: records of other code say nothing.
@@ -249,7 +259,7 @@ def not_certified(path: Path | None = None) -> list[str]:
     for name, metric in catalogue().items():
         known = get_validation(name, metric.version, path) if metric.decides else None
         if metric.decides and known is None:
-            lines.append(f"{name}: no certificate of version {metric.version}")
-        elif known is not None and known.digest != code_digest(name):
+            lines.append(f"{name}: no validation record of version {metric.version}")
+        elif known is not None and known.digest != compute_code_digest(name):
             lines.append(f"{name}: the code has changed since")
     return lines

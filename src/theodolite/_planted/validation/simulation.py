@@ -7,27 +7,27 @@ from functools import partial
 
 import numpy as np
 
-from theodolite._planted.certification.characteristics import (
+from theodolite._planted.conditions import Condition
+from theodolite._planted.validation.characteristics import (
     FIELDS,
     Characteristics,
-    Draws,
-    Expected,
-    characteristics,
+    DrawOutcomes,
+    ExpectedBehavior,
+    compute_characteristics,
 )
-from theodolite._planted.certification.subjects import (
+from theodolite._planted.validation.subjects import (
     NULL_DRAWS,
     RESAMPLES,
-    CertifiedSubject,
-    usual_resampling,
+    ValidationSubject,
+    get_default_resampling,
 )
-from theodolite._planted.conditions import Condition
 from theodolite.evidence.workers import Arrays, SerialWorkers, Work, Workers
 
 DRAWS_OF_A_PIECE = 20
 
 
-def put_through(
-    subject: CertifiedSubject,
+def simulate_conditions(
+    subject: ValidationSubject,
     cells: Sequence[Condition],
     repetitions: Sequence[int],
     *,
@@ -50,28 +50,28 @@ def put_through(
     ]
     work = Work(
         what=f"draws for {subject.name}",
-        do=partial(_draws, subject, seed),
+        do=partial(_score_draws, subject, seed),
         items=pieces,
-        digests=[_digest(*piece) for piece in pieces],
-        about=identity(subject, seed) | {"resamples": RESAMPLES, "null_draws": NULL_DRAWS},
+        digests=[_digest_draws(*piece) for piece in pieces],
+        about=describe_subject(subject, seed) | {"resamples": RESAMPLES, "null_draws": NULL_DRAWS},
     )
     parts: dict[Condition, list[Arrays]] = {cell: [] for cell in cells}
     for (cell, *_), part in zip(pieces, (workers or SerialWorkers()).each(work), strict=True):
         if part is not None:
             parts[cell].append(part)
-    return [_summed_up(subject, cell, parts[cell]) for cell in cells if parts[cell]]
+    return [_summarize_draws(subject, cell, parts[cell]) for cell in cells if parts[cell]]
 
 
-def identity(subject: CertifiedSubject, seed: int) -> dict[str, object]:
+def describe_subject(subject: ValidationSubject, seed: int) -> dict[str, object]:
     """What decides all numbers of a subject."""
     return subject.identity() | {"generator": subject.generator.name, "seed": seed}
 
 
-def _summed_up(
-    subject: CertifiedSubject, cell: Condition, parts: Sequence[Arrays]
+def _summarize_draws(
+    subject: ValidationSubject, cell: Condition, parts: Sequence[Arrays]
 ) -> Characteristics:
-    draws = Draws(*(np.concatenate([part[name] for part in parts]) for name in FIELDS))
-    expected = Expected(
+    draws = DrawOutcomes(*(np.concatenate([part[name] for part in parts]) for name in FIELDS))
+    expected = ExpectedBehavior(
         subject.is_defect_metric,
         subject.tolerance,
         worthless=cell.dial == 0,
@@ -79,25 +79,29 @@ def _summed_up(
         has_truth=subject.generator.has_truth(cell),
         rates=subject.generator.rates(cell),
     )
-    return characteristics(draws, cell.describe(), expected)
+    return compute_characteristics(draws, cell.describe(), expected)
 
 
-def _draws(subject: CertifiedSubject, seed: int, piece: tuple[Condition, int, int]) -> Arrays:
+def _score_draws(
+    subject: ValidationSubject, seed: int, piece: tuple[Condition, int, int]
+) -> Arrays:
     """Some draws of one condition, scored and answered as an audit does."""
     cell, start, count = piece
     rows = [
-        subject.outcome(subject.draw(cell, own_seed(cell, number, seed)), usual_resampling()).row()
+        subject.outcome(
+            subject.draw(cell, compute_draw_seed(cell, number, seed)), get_default_resampling()
+        ).row()
         for number in range(start, start + count)
     ]
     return dict(zip(FIELDS, np.array(rows, float).T.copy(), strict=True))
 
 
-def own_seed(cell: Condition, number: int, seed: int) -> int:
+def compute_draw_seed(cell: Condition, number: int, seed: int) -> int:
     """Of one draw."""
-    key = f"{_digest(cell, number, 1)}{seed}"
+    key = f"{_digest_draws(cell, number, 1)}{seed}"
     return int.from_bytes(hashlib.sha256(key.encode()).digest()[:4], "big")
 
 
-def _digest(cell: Condition, start: int, count: int) -> str:
+def _digest_draws(cell: Condition, start: int, count: int) -> str:
     described = json.dumps([cell.describe(), start, count], sort_keys=True)
     return hashlib.sha256(described.encode()).hexdigest()

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Literal
 
-from theodolite._planted.certification.subjects import CertifiedSubject
 from theodolite._planted.conditions import Condition
 from theodolite._planted.generators import Generator
+from theodolite._planted.validation.subjects import ValidationSubject
 
 Size = Literal["ci", "release"]
 SMALL = 60
@@ -62,7 +62,7 @@ MORE_AT_TOLERANCE = 6
 that a validation has to tell."""
 
 
-def cells_of(subject: CertifiedSubject, size: Size) -> list[Condition]:
+def list_cells(subject: ValidationSubject, size: Size) -> list[Condition]:
     """Every condition, at each setting of the dial that it is asked at."""
     generator = subject.generator
     if generator.cells is not None:
@@ -73,24 +73,24 @@ def cells_of(subject: CertifiedSubject, size: Size) -> list[Condition]:
         if subject.name not in TOO_SLOW:
             bundled = replace(generator.usual, clusters=SMALL, rows=5, within=0.33)
             cells += [replace(bundled, dial=dial) for dial in (0.0, generator.reference)]
-        return list(dict.fromkeys(cells + _accepted(subject, few)))
-    return list(dict.fromkeys(_release(subject, generator)))
+        return list(dict.fromkeys(cells + _add_accepted_defect(subject, few)))
+    return list(dict.fromkeys(_list_release_cells(subject, generator)))
 
 
-def _release(subject: CertifiedSubject, generator: Generator) -> Iterator[Condition]:
+def _list_release_cells(subject: ValidationSubject, generator: Generator) -> Iterator[Condition]:
     usual = generator.usual
     for n in (100, 300):
         for dial in generator.dials:
             yield replace(usual, clusters=n, dial=dial)
-        yield from _accepted(subject, replace(usual, clusters=n))
+        yield from _add_accepted_defect(subject, replace(usual, clusters=n))
     for changes in _changes(generator):
         changed = replace(usual, **changes)
         yield changed
         yield replace(changed, dial=generator.reference)
-        yield from _accepted(subject, changed)
+        yield from _add_accepted_defect(subject, changed)
 
 
-def _accepted(subject: CertifiedSubject, condition: Condition) -> list[Condition]:
+def _add_accepted_defect(subject: ValidationSubject, condition: Condition) -> list[Condition]:
     """With a fault as large as is accepted, where the score looks for one."""
     if subject.tolerance is None or not subject.is_defect_metric:
         return []
@@ -112,8 +112,8 @@ def _changes(generator: Generator) -> Iterator[dict[str, Any]]:
                 yield changes
 
 
-def repetitions(
-    subject: CertifiedSubject, condition: Condition, size: Size, *, decides: bool
+def choose_repetitions(
+    subject: ValidationSubject, condition: Condition, size: Size, *, decides: bool
 ) -> int:
     """Draws of a cell: fewer where they are slow, and where no verdict is read from them."""
     if subject.name in TOO_SLOW:

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from theodolite._planted.certification.grid import identity, own_seed
-from theodolite._planted.certification.lines import EXACT, Line
-from theodolite._planted.certification.subjects import (
-    CatalogueSubject,
-    CertifiedSubject,
-    usual_resampling,
-)
 from theodolite._planted.generators import Planted
+from theodolite._planted.validation.overall_checks import EXACT, OverallCheck
+from theodolite._planted.validation.simulation import compute_draw_seed, describe_subject
+from theodolite._planted.validation.subjects import (
+    MetricSubject,
+    ValidationSubject,
+    get_default_resampling,
+)
 from theodolite.evidence.axes import NamedAxis
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
@@ -39,46 +39,50 @@ IN_UNITS = ("concept_prediction",)
 CHECKS = ("reseeded", "invariances", "cost")
 
 
-def check(
-    subject: CertifiedSubject, *, seed: int = 0, workers: Workers | None = None
-) -> tuple[list[Line], dict[str, Any]]:
+def run_single_checks(
+    subject: ValidationSubject, *, seed: int = 0, workers: Workers | None = None
+) -> tuple[list[OverallCheck], dict[str, Any]]:
     """Lines, and what is only recorded."""
     work = Work(
         what=f"checks of {subject.name}",
-        do=partial(_checked, subject, seed),
+        do=partial(_run_check, subject, seed),
         items=CHECKS,
         digests=CHECKS,
-        about=identity(subject, seed),
+        about=describe_subject(subject, seed),
     )
     results = dict(zip(CHECKS, (workers or SerialWorkers()).each(work), strict=True))
-    lines: list[Line] = []
+    lines: list[OverallCheck] = []
     if (noise := results["reseeded"]) is not None:
         share = float(noise["noise"])
         because = f"{share:.3f} of half an interval over {RESEEDED} seeds"
-        lines.append(Line("reseed noise", not share > MOST_NOISE, because))
+        lines.append(OverallCheck("reseed noise", not share > MOST_NOISE, because))
     for name, off in (results["invariances"] or {}).items():
         lines.append(
-            Line(f"the same for {name}", bool(off <= EXACT), f"differs by {float(off):.2g}")
+            OverallCheck(f"the same for {name}", bool(off <= EXACT), f"differs by {float(off):.2g}")
         )
     recorded = {name: float(v) for name, v in (results["cost"] or {}).items()}
     return lines, recorded
 
 
-def _checked(subject: CertifiedSubject, seed: int, what: str) -> Arrays:
-    return {"reseeded": _reseeded, "invariances": _invariances, "cost": _cost}[what](subject, seed)
+def _run_check(subject: ValidationSubject, seed: int, what: str) -> Arrays:
+    return {
+        "reseeded": _measure_seed_noise,
+        "invariances": _measure_invariances,
+        "cost": _measure_cost,
+    }[what](subject, seed)
 
 
-def _reference(subject: CertifiedSubject, seed: int, **changes: Any) -> Planted:
+def _draw_reference(subject: ValidationSubject, seed: int, **changes: Any) -> Planted:
     condition = replace(subject.generator.usual, dial=subject.generator.reference, **changes)
-    return subject.draw(condition, own_seed(condition, 0, seed))
+    return subject.draw(condition, compute_draw_seed(condition, 0, seed))
 
 
-def _reseeded(subject: CertifiedSubject, seed: int) -> Arrays:
+def _measure_seed_noise(subject: ValidationSubject, seed: int) -> Arrays:
     """How far value and ends of the interval move with the seed of resamples and nulls alone."""
-    planted = _reference(subject, seed, clusters=100)
+    planted = _draw_reference(subject, seed, clusters=100)
     rows = []
     for number in range(RESEEDED if subject.generator.name != "impure values" else 2):
-        resampling = replace(usual_resampling(number), resamples=AGAIN)
+        resampling = replace(get_default_resampling(number), resamples=AGAIN)
         outcome = subject.outcome(planted, resampling)
         rows.append((outcome.value, outcome.low, outcome.high))
     spread = np.array(rows).std(axis=0, ddof=1)
@@ -87,43 +91,45 @@ def _reseeded(subject: CertifiedSubject, seed: int) -> Arrays:
     return {"noise": np.array(noise)}
 
 
-def _invariances(subject: CertifiedSubject, seed: int) -> Arrays:
+def _measure_invariances(subject: ValidationSubject, seed: int) -> Arrays:
     """By how much the value differs where it should not."""
-    evidence = _reference(subject, seed, clusters=100).evidence[0]
+    evidence = _draw_reference(subject, seed, clusters=100).evidence[0]
     plain = subject.value(evidence)
-    changes = dict(_forms(evidence))
+    changes = dict(_list_equivalent_forms(evidence))
     if subject.name in IN_UNITS:
         changes.pop("another unit", None)
-    off = {name: _apart(plain, subject.value(changed)) for name, changed in changes.items()}
-    if isinstance(subject, CatalogueSubject):
-        off["shards"] = _apart(plain, subject.of_shards([evidence[:37], evidence[37:]]))
+    off = {
+        name: _compute_distance(plain, subject.value(changed)) for name, changed in changes.items()
+    }
+    if isinstance(subject, MetricSubject):
+        off["shards"] = _compute_distance(plain, subject.of_shards([evidence[:37], evidence[37:]]))
     return {name: np.array(number) for name, number in off.items()}
 
 
-def _apart(a: float, b: float) -> float:
+def _compute_distance(a: float, b: float) -> float:
     return 0.0 if np.isnan(a) and np.isnan(b) else abs(a - b)
 
 
-def _forms(evidence: Evidence) -> list[tuple[str, Evidence]]:
+def _list_equivalent_forms(evidence: Evidence) -> list[tuple[str, Evidence]]:
     """The same evidence in another order, under other names, as other numbers."""
     order = np.random.default_rng(0).permutation(len(evidence))
-    forms = [("another order of rows", evidence[order]), ("other names", _renamed(evidence))]
+    forms = [("another order of rows", evidence[order]), ("other names", _rename_axes(evidence))]
     arrays = [name for name in SCALED.get(type(evidence), ()) if evidence.has(name)]
     if arrays:
-        single = _changed(evidence, arrays, lambda a: a.astype(np.float32))
+        single = _replace_arrays(evidence, arrays, lambda a: a.astype(np.float32))
         forms.append(("float32", single))
-        forms.append(("another unit", _changed(evidence, arrays, lambda a: 8.0 * a)))
+        forms.append(("another unit", _replace_arrays(evidence, arrays, lambda a: 8.0 * a)))
     return forms
 
 
-def _changed(
+def _replace_arrays(
     evidence: Evidence, arrays: list[str], change: Callable[[np.ndarray], np.ndarray]
 ) -> Evidence:
     changed: dict[str, Any] = {name: change(np.asarray(getattr(evidence, name))) for name in arrays}
     return replace(evidence, **changed)
 
 
-def _renamed(evidence: Evidence) -> Evidence:
+def _rename_axes(evidence: Evidence) -> Evidence:
     """Other names for whatever has names; those inside another bundle too."""
     changed: dict[str, Any] = {}
     for field in fields(evidence):
@@ -133,17 +139,19 @@ def _renamed(evidence: Evidence) -> Evidence:
                 member, names=tuple(f"other {i}" for i in range(len(member)))
             )
         elif isinstance(member, Evidence):
-            changed[field.name] = _renamed(member)
+            changed[field.name] = _rename_axes(member)
     return replace(evidence, **changed)
 
 
-def _cost(subject: CertifiedSubject, seed: int) -> Arrays:
+def _measure_cost(subject: ValidationSubject, seed: int) -> Arrays:
     """Seconds by number of samples, and the exponent that fits them."""
     sizes = SIZES[:1] if subject.generator.name == "impure values" else SIZES
     seconds = []
     for n in sizes:
-        planted = _reference(subject, seed, clusters=n)
-        seconds.append(min(subject.outcome(planted, usual_resampling()).seconds for _ in range(2)))
+        planted = _draw_reference(subject, seed, clusters=n)
+        seconds.append(
+            min(subject.outcome(planted, get_default_resampling()).seconds for _ in range(2))
+        )
     logs = np.log(np.maximum(seconds, 1e-4))
     exponent = float(np.polyfit(np.log(sizes), logs, 1)[0]) if sizes[1:] else np.nan
     return {"exponent": np.array(exponent), f"seconds at {sizes[-1]}": np.array(seconds[-1])}

@@ -7,24 +7,24 @@ from typing import Any
 
 import pytest
 
-from theodolite._planted.certification.certificate import (
-    certificate,
-    certified_range,
-    file_name,
-    not_certified,
-    stale,
-    summary,
-    write_certificate,
+from theodolite._planted.validation.characteristics import Characteristics
+from theodolite._planted.validation.code_digest import compute_code_digest
+from theodolite._planted.validation.metric_validation import MetricValidation
+from theodolite._planted.validation.overall_checks import OverallCheck, Power
+from theodolite._planted.validation.subjects import MetricSubject
+from theodolite._planted.validation.validation_record import (
+    build_validation_record,
+    find_stale_reasons,
+    find_validated_range,
+    get_record_name,
+    list_unvalidated_metrics,
+    summarize_validation,
+    write_validation_record,
 )
-from theodolite._planted.certification.certify import Certified
-from theodolite._planted.certification.characteristics import Characteristics
-from theodolite._planted.certification.code_digest import code_digest
-from theodolite._planted.certification.lines import Line, Power
-from theodolite._planted.certification.subjects import CatalogueSubject
 from theodolite.metrics.catalogue import catalogue
 from theodolite.metrics.validation import get_validation, summaries_text, summarize_record
 
-SUBJECT = CatalogueSubject("predictive_task_leakage")
+SUBJECT = MetricSubject("predictive_task_leakage")
 BAD = ("false alarms: 9 of 60, at most 6",)
 
 
@@ -51,27 +51,33 @@ CELLS = [
     cell(values="binary", failures=BAD),
     cell(unknown=0.2),
 ]
-DONE = Certified(
-    SUBJECT, "ci", 0, CELLS, [Line("order", True, "rises")], [Power(300, 0.11)], {"exponent": 1.1}
+DONE = MetricValidation(
+    SUBJECT,
+    "ci",
+    0,
+    CELLS,
+    [OverallCheck("order", True, "rises")],
+    [Power(300, 0.11)],
+    {"exponent": 1.1},
 )
 
 
 def test_the_range_is_where_all_lines_hold() -> None:
-    within = certified_range(DONE)
+    within = find_validated_range(DONE)
     assert within["samples"] == [100, 1000] and within["least_clusters"] == 60
     assert within["most_labels"] == 10
     assert within["most_concepts"] is None, "never varied"
     varied = replace(DONE, cells=[*CELLS, cell(concepts=40), cell(concepts=112, failures=BAD)])
-    assert certified_range(varied)["most_concepts"] == 40
+    assert find_validated_range(varied)["most_concepts"] == 40
     assert within["representations"] == ["float64", "uint16"]
     assert within["unknown"] and not within["copies"] and within["lines"]
     nowhere = replace(DONE, cells=[cell(clusters=300, failures=BAD)])
-    assert certified_range(nowhere)["samples"] == [None, 300]
-    assert certified_range(nowhere)["most_labels"] is None
+    assert find_validated_range(nowhere)["samples"] == [None, 300]
+    assert find_validated_range(nowhere)["most_labels"] is None
 
 
 def test_a_line_for_people() -> None:
-    assert summary(DONE) == (
+    assert summarize_validation(DONE) == (
         "5 of 12 conditions fail; false alarms 1.4 % of 2.5 allowed; covers 95–95 %; "
         "sees 0.11 on the dial at N = 300; tried from 30 to 1,000 samples"
     )
@@ -86,17 +92,21 @@ def summaries(folder: Path, *records: dict[str, Any]) -> Path:
 
 
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
-    content = certificate(DONE, "2026-01-31")
+    content = build_validation_record(DONE, "2026-01-31")
     assert content["cells"][0]["bias"] is None, "undefined is null"
     assert content["cells"][0]["condition"] == {"clusters": 30}
     assert content["failures"][0] == "clusters 30: false alarms: 9 of 60, at most 6"
     assert content["truth"] == "exact" and content["date"] == "2026-01-31"
-    write_certificate(tmp_path / file_name(content), content)
-    assert json.loads((tmp_path / file_name(content)).read_text()) == content
+    write_validation_record(tmp_path / get_record_name(content), content)
+    assert json.loads((tmp_path / get_record_name(content)).read_text()) == content
     name, version = SUBJECT.name, SUBJECT.metric.version
     path = summaries(tmp_path, content)
     read = get_validation(name, version, path)
-    assert read is not None and read.text == summary(DONE) and read.powers == ((300, 0.11),)
+    assert (
+        read is not None
+        and read.text == summarize_validation(DONE)
+        and read.powers == ((300, 0.11),)
+    )
     assert read.representations == ("float64", "uint16") and len(read.failures) == 5
     assert get_validation(name, version + 1, path) is None
     assert get_validation("../" + name, version, path) is None
@@ -105,35 +115,37 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("size", "says"),
     [
-        ((99, None, None), "99 samples, certified from 100 on"),
+        ((99, None, None), "99 samples, validated from 100 on"),
         ((100, None, 10), ""),
         ((100_000, None, 2), ""),
         ((300, 300, 2), ""),
-        ((300, 59, 2), "59 clusters, certified from 60 on"),
-        ((300, 60, 11), "11 labels, certified up to 10"),
+        ((300, 59, 2), "59 clusters, validated from 60 on"),
+        ((300, 60, 11), "11 labels, validated up to 10"),
     ],
 )
 def test_evidence_may_be_outside(
     size: tuple[int, int | None, int | None], says: str, tmp_path: Path
 ) -> None:
-    content = certificate(DONE, "2026-01-31")
+    content = build_validation_record(DONE, "2026-01-31")
     read = get_validation(SUBJECT.name, SUBJECT.metric.version, summaries(tmp_path, content))
     assert read is not None and read.outside(*size) == says
 
 
 def test_a_certificate_is_of_code() -> None:
-    content = certificate(DONE, "2026-01-31")
-    assert stale(content) == []
-    assert stale(content | {"digest": "of something else"}) == ["the code has changed since"]
-    digests = {code_digest(name) for name in ("acceptance", "relevance_mass", "unit_iou")}
+    content = build_validation_record(DONE, "2026-01-31")
+    assert find_stale_reasons(content) == []
+    assert find_stale_reasons(content | {"digest": "of something else"}) == [
+        "the code has changed since"
+    ]
+    digests = {compute_code_digest(name) for name in ("acceptance", "relevance_mass", "unit_iou")}
     assert len(digests) == 3
 
 
 def test_a_release_needs_certificates_of_its_code(tmp_path: Path) -> None:
     deciding = [name for name, metric in catalogue().items() if metric.decides]
-    assert len(not_certified(summaries(tmp_path / "none"))) == len(deciding)
-    subject = CatalogueSubject(deciding[0])
-    content = certificate(replace(DONE, subject=subject, cells=[]), "2026-01-31")
-    assert len(not_certified(summaries(tmp_path / "one", content))) == len(deciding) - 1
+    assert len(list_unvalidated_metrics(summaries(tmp_path / "none"))) == len(deciding)
+    subject = MetricSubject(deciding[0])
+    content = build_validation_record(replace(DONE, subject=subject, cells=[]), "2026-01-31")
+    assert len(list_unvalidated_metrics(summaries(tmp_path / "one", content))) == len(deciding) - 1
     other = summaries(tmp_path / "other", content | {"digest": "other"})
-    assert f"{deciding[0]}: the code has changed since" in not_certified(other)
+    assert f"{deciding[0]}: the code has changed since" in list_unvalidated_metrics(other)

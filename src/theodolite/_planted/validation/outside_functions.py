@@ -11,12 +11,12 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import stdtrit
 
-from theodolite._planted.certification.characteristics import ANSWERS
-from theodolite._planted.certification.subjects import Outcome
 from theodolite._planted.conditions import Condition
 from theodolite._planted.draws import start_draw
-from theodolite._planted.generators import Generator, How, Planted, independent_rows
-from theodolite._planted.registry import GENERATORS, generator_named
+from theodolite._planted.generators import Generator, How, Planted, make_rows_independent
+from theodolite._planted.registry import GENERATORS, find_generator
+from theodolite._planted.validation.characteristics import ANSWERS
+from theodolite._planted.validation.subjects import Outcome
 from theodolite._scoring.evaluate import Resampling
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
@@ -71,7 +71,7 @@ class Foreign:
     @property
     def generator(self) -> Generator:
         """What is planted."""
-        return self.planted or generator_named(USUAL[self.question])
+        return self.planted or find_generator(USUAL[self.question])
 
     @property
     def how(self) -> How:
@@ -94,8 +94,10 @@ class Foreign:
         if self.truth is not None:
             truth = self.truth(condition)
         else:
-            plain = independent_rows(condition, self.large)
-            truth = _large(self, kind, plain, seed if self.generator.per_model else 0)
+            plain = make_rows_independent(condition, self.large)
+            truth = _compute_large_sample_value(
+                self, kind, plain, seed if self.generator.per_model else 0
+            )
         return Planted((bundle,), truth, truth)
 
     def value(self, evidence: Evidence) -> float:
@@ -107,14 +109,14 @@ class Foreign:
         return np.asarray(self.function(*self._arguments(evidence)), float)
 
     def _arguments(self, evidence: Evidence) -> list[np.ndarray]:
-        return [_member(evidence, name) for name in self.arrays]
+        return [_get_array(evidence, name) for name in self.arrays]
 
     def outcome(self, planted: Planted, resampling: Resampling) -> Outcome:
         """Value, interval and answer, from bootstraps over clusters."""
         start = time.process_time()
         evidence = planted.evidence[0]
         random = np.random.default_rng((resampling.seed, 11))
-        n, rows = _clusters(evidence)
+        n, rows = _group_rows(evidence)
         picks = [rows(random.integers(0, n, n)) for _ in range(self.bootstraps)]
         quantile = float(stdtrit(n - 1, 0.975))
         value, again = self._again(evidence, picks)
@@ -174,19 +176,21 @@ class Foreign:
 
 
 @lru_cache(maxsize=1024)
-def _large(foreign: Foreign, kind: str, condition: Condition, seed: int) -> float:
+def _compute_large_sample_value(
+    foreign: Foreign, kind: str, condition: Condition, seed: int
+) -> float:
     samples = foreign.generator.draw_several(kind, condition, seed, TIMES)
     return float(np.mean([foreign.value(sample) for sample in samples]))
 
 
-def _member(evidence: Evidence, name: str) -> np.ndarray:
+def _get_array(evidence: Evidence, name: str) -> np.ndarray:
     member: Any = evidence
     for part in name.split("."):
         member = getattr(member, part)
     return np.asarray(member)
 
 
-def _clusters(evidence: Evidence) -> tuple[int, Callable[[np.ndarray], np.ndarray]]:
+def _group_rows(evidence: Evidence) -> tuple[int, Callable[[np.ndarray], np.ndarray]]:
     """How many, and the rows of some of them."""
     clusters = evidence.samples.clusters
     if clusters is None:
@@ -210,38 +214,40 @@ def dealt_out(*arrays: str) -> Null:
 
     def null(evidence: Evidence, seed: int) -> Evidence:
         order = np.random.default_rng((seed, 12)).permutation(len(evidence))
-        changed: dict[str, Any] = {name: _member(evidence, name)[order] for name in arrays}
+        changed: dict[str, Any] = {name: _get_array(evidence, name)[order] for name in arrays}
         return replace(evidence, **changed)
 
     return null
 
 
-def foreign_named(name: str, **declared: Any) -> Foreign:
+def load_outside_function(name: str, **declared: Any) -> Foreign:
     """``package.module:function`` with what it claims; or a ``Foreign`` under such a name."""
     module, _, attribute = name.partition(":")
     if not attribute:
-        raise EvidenceError("certify", repr(name), "a score of the catalogue, or module:function")
+        raise EvidenceError(
+            "metrics validate", repr(name), "a score of the catalogue, or module:function"
+        )
     try:
         thing = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:
         raise EvidenceError(
-            "certify", f"{name}: {error}", "a function that can be imported"
+            "metrics validate", f"{name}: {error}", "a function that can be imported"
         ) from error
     if isinstance(thing, Foreign):
         return thing
     planted = declared.pop("planted", None)
-    generator = generator_named(planted) if planted else None
+    generator = find_generator(planted) if planted else None
     metric = next((m for m in catalogue().values() if m.cite == f"{module}.{attribute}"), None)
     if metric is not None:
-        return _from_metric(metric, thing, generator)
+        return _declare_metric(metric, thing, generator)
     lacks = [option for option in ("question", "better") if not declared.get(option)]
     if lacks or not callable(thing):
         needs = ", ".join(f"--{option}" for option in lacks) or "a function"
-        raise EvidenceError("certify", name, needs, "Say what it claims to measure.")
+        raise EvidenceError("metrics validate", name, needs, "Say what it claims to measure.")
     return Foreign(name, thing, planted=generator, **declared)
 
 
-def _from_metric(metric: Metric, function: Any, generator: Generator | None) -> Foreign:
+def _declare_metric(metric: Metric, function: Any, generator: Generator | None) -> Foreign:
     """Return the declaration of a function that is a metric already (``theodolite.ext.metric``)."""
     return Foreign(
         metric.name, function, metric.uses, metric.question, metric.better, metric.bounds,
@@ -250,6 +256,6 @@ def _from_metric(metric: Metric, function: Any, generator: Generator | None) -> 
     )  # fmt: skip
 
 
-def generators_text() -> str:
+def list_generator_names() -> str:
     """Names of all generators."""
     return ", ".join(generator.name for generator in GENERATORS)

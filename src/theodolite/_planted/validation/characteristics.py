@@ -25,7 +25,7 @@ ANSWERS = ("yes", "partly", "no", "inconclusive")
 FIELDS = ("values", "low", "high", "truth", "answers", "best", "seconds")
 
 
-def most_often(rate: float, draws: int) -> int:
+def get_max_count(rate: float, draws: int) -> int:
     """How often something that happens at a rate may be seen.
 
     >>> [most_often(FALSE_ALARMS, n) for n in (60, 100, 200, 1000, 2000)]
@@ -36,7 +36,7 @@ def most_often(rate: float, draws: int) -> int:
     return int(binom.ppf(1 - BY_CHANCE, draws, rate))
 
 
-def least_often(rate: float, draws: int) -> int:
+def get_min_count(rate: float, draws: int) -> int:
     """How often something that happens at a rate must be seen.
 
     >>> [least_often(COVERAGE, n) / n for n in (100, 1000, 2000)]
@@ -46,7 +46,7 @@ def least_often(rate: float, draws: int) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Draws:
+class DrawOutcomes:
     """Of each draw what came out; the truth is that of what its interval is about."""
 
     values: Float[np.ndarray, " draws"]
@@ -60,7 +60,7 @@ class Draws:
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedBehavior:
     """What is asked of a cell."""
 
     is_defect_metric: bool
@@ -78,7 +78,7 @@ class Expected:
 
 @dataclass(frozen=True)
 class Characteristics:
-    """One cell of a certificate."""
+    """One cell of a validation record."""
 
     condition: dict[str, Any]
     truth: float
@@ -102,7 +102,9 @@ class Characteristics:
     """What does not hold, in words."""
 
 
-def characteristics(draws: Draws, condition: dict[str, Any], expected: Expected) -> Characteristics:
+def compute_characteristics(
+    draws: DrawOutcomes, condition: dict[str, Any], expected: ExpectedBehavior
+) -> Characteristics:
     """Of a score that looks for a fault, or of one that must beat a null."""
     n = len(draws.values)
     defined = ~np.isnan(draws.values)
@@ -132,31 +134,31 @@ def characteristics(draws: Draws, condition: dict[str, Any], expected: Expected)
         seconds=float(draws.seconds.mean()),
         failures=(),
     )  # fmt: skip
-    failures = (*_claims(cell, expected), *_rates(cell, expected))
+    failures = (*_check_claims(cell, expected), *_check_rates(cell, expected))
     if expected.has_truth:
-        failures += (*_interval(cell), *_bias(cell, off, expected, slack))
+        failures += (*_check_interval(cell), *_check_bias(cell, off, expected, slack))
     return Characteristics(**{**cell.__dict__, "failures": failures})
 
 
-def _claims(cell: Characteristics, expected: Expected) -> tuple[str, ...]:
+def _check_claims(cell: Characteristics, expected: ExpectedBehavior) -> tuple[str, ...]:
     """Claims that are wrong, on either side."""
     n, wrong = cell.draws, []
     accepted = expected.tolerance or 0.0
     false = cell.alarms if expected.worthless else 0
     if expected.is_defect_metric and not expected.worthless and cell.truth <= accepted + NOTHING:
         false = cell.answers["no"]
-    if false > (most := most_often(FALSE_ALARMS, n)):
+    if false > (most := get_max_count(FALSE_ALARMS, n)):
         wrong.append(f"false alarms: {false} of {n}, at most {most}")
     at_fault = expected.is_defect_metric and not expected.worthless
     clean = cell.answers["yes"] if at_fault and cell.truth >= accepted - NOTHING else 0
-    if clean > (most := most_often(FALSE_CLEAN, n)):
+    if clean > (most := get_max_count(FALSE_CLEAN, n)):
         wrong.append(f"falsely called free: {clean} of {n}, at most {most}")
     return tuple(wrong)
 
 
-def _rates(cell: Characteristics, expected: Expected) -> tuple[str, ...]:
+def _check_rates(cell: Characteristics, expected: ExpectedBehavior) -> tuple[str, ...]:
     """Answers that are given too seldom."""
-    least = {answer: least_often(rate, cell.draws) for answer, rate in expected.rates.items()}
+    least = {answer: get_min_count(rate, cell.draws) for answer, rate in expected.rates.items()}
     return tuple(
         f"{answer}: {cell.answers[answer]} of {cell.draws}, at least {count}"
         for answer, count in least.items()
@@ -164,14 +166,16 @@ def _rates(cell: Characteristics, expected: Expected) -> tuple[str, ...]:
     )
 
 
-def _interval(cell: Characteristics) -> tuple[str, ...]:
-    least = least_often(COVERAGE, cell.intervals) if cell.intervals else 0
+def _check_interval(cell: Characteristics) -> tuple[str, ...]:
+    least = get_min_count(COVERAGE, cell.intervals) if cell.intervals else 0
     if cell.covered < least:
         return (f"covered: {cell.covered} of {cell.intervals}, at least {least}",)
     return ()
 
 
-def _bias(cell: Characteristics, off: float, expected: Expected, slack: float) -> tuple[str, ...]:
+def _check_bias(
+    cell: Characteristics, off: float, expected: ExpectedBehavior, slack: float
+) -> tuple[str, ...]:
     """Too high or too low; an estimate of a fault may be too low, as a lower bound is."""
     room = (MOST_BIAS + 3 / np.sqrt(cell.draws)) * cell.spread + slack
     by = f"by {abs(off):.3f} from {cell.truth:.3f}, with a spread of {cell.spread:.3f}"

@@ -11,11 +11,11 @@ from theodolite._planted.draws import Draw
 from theodolite._planted.generators import FAULT_DIALS, Arrays, generator
 from theodolite._planted.information import (
     FINEST,
-    bisect,
-    distance_for,
-    information,
-    places,
-    shifted,
+    compute_information,
+    find_by_bisection,
+    find_distance,
+    make_grid,
+    shift_by_label,
 )
 from theodolite.evidence.kinds.concept import ConceptEvidence
 
@@ -35,7 +35,7 @@ FULL = 0.999
     serves=("predictive_task_leakage", "task_leakage_given_concept", "concept_task_leakage"),
     says="a value is ¼ + ½ c + 0.05 (z + d t), c the concept, z noise and t the label, moved by d "
     "so that the value tells a share (the dial) of what the concept leaves open about it",
-    exact=lambda draw: true_share(draw.condition),
+    exact=lambda draw: compute_true_share(draw.condition),
     varies=("concepts", "labels", "values", "prevalence", "unknown", "seeds", "mixed"),
     dials=FAULT_DIALS, reference=0.2,
 )  # fmt: skip
@@ -45,23 +45,23 @@ def leaking_values(draw: Draw) -> Arrays:
     if condition.mixed:
         labels = draw.facts.integers(0, condition.labels, len(draw))
     known = draw.known()
-    deviation = shifted(draw.normal(condition.concepts), labels, draw.dial, condition.labels)
-    values = 0.25 + 0.5 * truth + STEP * _stored_deviation(deviation, condition)
+    deviation = shift_by_label(draw.normal(condition.concepts), labels, draw.dial, condition.labels)
+    values = 0.25 + 0.5 * truth + STEP * _store_deviation(deviation, condition)
     return {"values": draw.stored(values), "truth": truth, "labels": labels, "known": known}
 
 
-def _stored_deviation(deviation: np.ndarray, condition: Condition) -> np.ndarray:
+def _store_deviation(deviation: np.ndarray, condition: Condition) -> np.ndarray:
     if condition.values == "constant":
         return np.zeros(deviation.shape)
     if condition.values == "binary":
         return np.where(deviation > 0, 1.0, -1.0)
     if condition.values == "saturated":
-        reach = _reach(condition.dial, condition.labels)
+        reach = _compute_reach(condition.dial, condition.labels)
         return np.asarray(np.clip(deviation, -reach, reach))
     return deviation
 
 
-def true_share(condition: Condition) -> float:
+def compute_true_share(condition: Condition) -> float:
     """Return what the values tell as they are stored, of what the true concept leaves open.
 
     >>> round(true_share(Condition(dial=0.2)), 4)
@@ -71,23 +71,23 @@ def true_share(condition: Condition) -> float:
     """
     if condition.values == "constant" or condition.dial in (0.0, 1.0):
         return condition.dial if condition.values != "constant" else 0.0
-    distance = distance_for(condition.dial, condition.labels)
+    distance = find_distance(condition.dial, condition.labels)
     there = [
-        information(_edges(condition, float(truth)), distance, condition.labels)
+        compute_information(_compute_edges(condition, float(truth)), distance, condition.labels)
         for truth in (False, True)
     ]
     mean = (1 - condition.prevalence) * there[0] + condition.prevalence * there[1]
     return float(mean / np.log(condition.labels))
 
 
-def _edges(condition: Condition, truth: float) -> Float[np.ndarray, " edges"]:
+def _compute_edges(condition: Condition, truth: float) -> Float[np.ndarray, " edges"]:
     """Between which deviations all values are stored as one."""
     kind = condition.values
     if kind == "binary":
         return np.zeros(1)
-    widest = 9 + 3 * distance_for(condition.dial, condition.labels)
+    widest = 9 + 3 * find_distance(condition.dial, condition.labels)
     if kind == "saturated":
-        reach = _reach(condition.dial, condition.labels)
+        reach = _compute_reach(condition.dial, condition.labels)
         return np.linspace(-reach, reach, FINEST)
     if kind in LEVELS:
         middle = LEVELS[kind] * (0.25 + 0.5 * truth)
@@ -99,14 +99,14 @@ def _edges(condition: Condition, truth: float) -> Float[np.ndarray, " edges"]:
 
 
 @cache
-def _reach(share: float, labels: int) -> float:
+def _compute_reach(share: float, labels: int) -> float:
     """Between which deviations the values lie that are not saturated."""
-    moved = distance_for(share, labels) * places(labels) if share < 1 else places(labels)
+    moved = find_distance(share, labels) * make_grid(labels) if share < 1 else make_grid(labels)
 
     def is_below(reach: float) -> bool:
         return bool((ndtr(reach - moved) - ndtr(-reach - moved)).mean() < 1 - SATURATED)
 
-    return bisect(is_below)
+    return find_by_bisection(is_below)
 
 
 @generator(
@@ -117,7 +117,7 @@ def _reach(share: float, labels: int) -> float:
     ),
     says="values of two concepts have normal deviations whose squared correlation is the dial, "
     "whatever the concepts; or the second is a square of the first, and noise",
-    exact=lambda draw: true_dependence(draw.condition, draw.metric),
+    exact=lambda draw: compute_true_dependence(draw.condition, draw.metric),
     varies=("concepts", "values", "prevalence", "unknown", "form"),
     dials=(0.0, 0.05, 0.2, 0.5, 0.9), reference=0.2,
 )  # fmt: skip
@@ -136,7 +136,7 @@ def leaking_pairs(draw: Draw) -> Arrays:
     return {"values": values, "truth": truth, "labels": labels, "known": known}
 
 
-def true_dependence(condition: Condition, metric: str = "") -> float:
+def compute_true_dependence(condition: Condition, metric: str = "") -> float:
     """Squared correlation of two deviations; of a square what normals with its information have.
 
     The published score divides information by psi(N) - psi(4) instead, and so does its truth.
@@ -148,7 +148,7 @@ def true_dependence(condition: Condition, metric: str = "") -> float:
     """
     strength = min(condition.dial, FULL)
     squared = condition.form == "square"
-    nats = _square_information(strength) if squared else -0.5 * np.log(1 - strength)
+    nats = _compute_square_information(strength) if squared else -0.5 * np.log(1 - strength)
     if metric == "interconcept_leakage":
         n = condition.clusters * condition.rows
         return float(min(nats / (digamma(n) - digamma(NEIGHBORS + 1)), 1.0))
@@ -156,7 +156,7 @@ def true_dependence(condition: Condition, metric: str = "") -> float:
 
 
 @cache
-def _square_information(strength: float) -> float:
+def _compute_square_information(strength: float) -> float:
     """Of x about √s (x² − 1)/√2 + √(1 − s) e, both normal, by integration."""
     if strength == 0:
         return 0.0
@@ -182,5 +182,5 @@ def _square_information(strength: float) -> float:
 def impure_values(draw: Draw) -> Arrays:
     truth, deviation = draw.truth(), draw.normal(draw.condition.concepts)
     for j, other in enumerate(np.roll(truth, -1, axis=1).T.astype(int)):
-        deviation[:, j] = shifted(deviation[:, j], other, draw.dial, 2)
+        deviation[:, j] = shift_by_label(deviation[:, j], other, draw.dial, 2)
     return {"values": 0.25 + 0.5 * truth + STEP * deviation, "truth": truth}

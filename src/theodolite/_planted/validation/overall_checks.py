@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import beta
 
-from theodolite._planted.certification.characteristics import (
+from theodolite._planted.conditions import Condition
+from theodolite._planted.validation.characteristics import (
     FALSE_ALARMS,
     FALSE_CLEAN,
     Characteristics,
 )
-from theodolite._planted.certification.subjects import CertifiedSubject
-from theodolite._planted.conditions import Condition
+from theodolite._planted.validation.subjects import ValidationSubject
 
 EXACT = 1e-9
 LARGE = 1e9
@@ -22,8 +22,8 @@ POWER = 0.8
 
 
 @dataclass(frozen=True)
-class Line:
-    """Something that holds or not, over the whole of a certificate."""
+class OverallCheck:
+    """Something that holds or not, over the whole of a validation record."""
 
     name: str
     holds: bool
@@ -39,8 +39,8 @@ class Power:
     """None where no setting was enough."""
 
 
-def plain_cells(
-    subject: CertifiedSubject, cells: Sequence[Characteristics]
+def select_plain_cells(
+    subject: ValidationSubject, cells: Sequence[Characteristics]
 ) -> dict[int, list[Characteristics]]:
     """Cells in which only dial and number of samples vary, by number of samples; dials rising."""
     sizes: dict[int, list[Characteristics]] = {}
@@ -54,21 +54,25 @@ def plain_cells(
     }
 
 
-def lines_over_cells(subject: CertifiedSubject, cells: Sequence[Characteristics]) -> list[Line]:
+def check_all_cells(
+    subject: ValidationSubject, cells: Sequence[Characteristics]
+) -> list[OverallCheck]:
     """Order and ends, at the largest number of samples that has all settings of the dial."""
     dials = subject.generator.dials
     rows = {
         n: [cell for cell in row if cell.condition["dial"] in dials]
-        for n, row in plain_cells(subject, cells).items()
+        for n, row in select_plain_cells(subject, cells).items()
     }
     full = [n for n, row in rows.items() if len(row) == len(dials)]
-    lines = pooled_lines(subject, cells)
+    lines = check_pooled_answers(subject, cells)
     if full:
-        lines += [_order(subject, rows[max(full)]), *_ends(subject, rows[max(full)])]
+        lines += [_check_order(subject, rows[max(full)]), *_check_ends(subject, rows[max(full)])]
     return lines
 
 
-def pooled_lines(subject: CertifiedSubject, cells: Sequence[Characteristics]) -> list[Line]:
+def check_pooled_answers(
+    subject: ValidationSubject, cells: Sequence[Characteristics]
+) -> list[OverallCheck]:
     """Wrong answers over all cells together, where a score looks for a fault."""
     if not subject.is_defect_metric or subject.tolerance is None:
         return []
@@ -81,45 +85,55 @@ def pooled_lines(subject: CertifiedSubject, cells: Sequence[Characteristics]) ->
     alarms = sum(cell.answers["no"] + cell.answers["partly"] for cell in clean)
     free = sum(cell.answers["yes"] for cell in at)
     return [
-        _pooled("pooled false alarms", alarms, sum(c.draws for c in clean), FALSE_ALARMS),
-        _pooled("pooled falsely called free", free, sum(c.draws for c in at), FALSE_CLEAN),
+        _check_pooled_rate(
+            "pooled false alarms", alarms, sum(c.draws for c in clean), FALSE_ALARMS
+        ),
+        _check_pooled_rate(
+            "pooled falsely called free", free, sum(c.draws for c in at), FALSE_CLEAN
+        ),
     ]
 
 
-def _pooled(name: str, count: int, draws: int, most: float) -> Line:
+def _check_pooled_rate(name: str, count: int, draws: int, most: float) -> OverallCheck:
     """Whether the upper end of the exact interval of a rate stays below what is allowed."""
     high = float(beta.ppf(0.975, count + 1, draws - count)) if count < draws else 1.0
     text = f"{count} of {draws:,}, at most {100 * high:.2f} %; {100 * most:.1f} % allowed"
-    return Line(name, high <= most, text)
+    return OverallCheck(name, high <= most, text)
 
 
-def _order(subject: CertifiedSubject, row: Sequence[Characteristics]) -> Line:
+def _check_order(subject: ValidationSubject, row: Sequence[Characteristics]) -> OverallCheck:
     means = [cell.mean for cell in row]
     rising = subject.is_defect_metric or subject.better == "higher"
     steps = np.diff(means) if rising else -np.diff(means)
     text = " < ".join(f"{mean:.3f}" for mean in (means if rising else means[::-1]))
-    return Line("order", bool((steps > 0).all()), f"means over the dial: {text}")
+    return OverallCheck("order", bool((steps > 0).all()), f"means over the dial: {text}")
 
 
-def _ends(subject: CertifiedSubject, row: Sequence[Characteristics]) -> list[Line]:
+def _check_ends(subject: ValidationSubject, row: Sequence[Characteristics]) -> list[OverallCheck]:
     """Perfect is the best there can be; a fault that is all there is is at least half seen."""
     end = row[-1]
     if subject.is_defect_metric:
         holds = end.mean >= HALF_OF_BEST * end.truth
-        return [Line("ends", holds, f"{end.mean:.3f} where all of {end.truth:.3f} is a fault")]
+        return [
+            OverallCheck("ends", holds, f"{end.mean:.3f} where all of {end.truth:.3f} is a fault")
+        ]
     reaches = end.condition["dial"] == 1 and subject.name not in subject.generator.no_ends
     if not reaches or abs(end.best) > LARGE:
         return []
     off = abs(end.mean - end.best)
-    return [Line("ends", off <= EXACT, f"{end.mean:.6f} of at most {end.best:.6f} where perfect")]
+    return [
+        OverallCheck(
+            "ends", off <= EXACT, f"{end.mean:.6f} of at most {end.best:.6f} where perfect"
+        )
+    ]
 
 
-def power(subject: CertifiedSubject, cells: Sequence[Characteristics]) -> list[Power]:
+def compute_power(subject: ValidationSubject, cells: Sequence[Characteristics]) -> list[Power]:
     """By number of samples; between two settings, by a straight line."""
     powers = []
-    for n, row in plain_cells(subject, cells).items():
+    for n, row in select_plain_cells(subject, cells).items():
         dials = np.array([cell.condition["dial"] for cell in row])
-        claims = np.array([_claimed(subject, cell) for cell in row])
+        claims = np.array([_compute_claim_rate(subject, cell) for cell in row])
         if len(row) < 3:
             continue
         above = np.flatnonzero(claims >= POWER)
@@ -132,6 +146,6 @@ def power(subject: CertifiedSubject, cells: Sequence[Characteristics]) -> list[P
     return powers
 
 
-def _claimed(subject: CertifiedSubject, cell: Characteristics) -> float:
+def _compute_claim_rate(subject: ValidationSubject, cell: Characteristics) -> float:
     """The share of draws that say better; of a fault, that there is one."""
     return cell.alarms / cell.draws

@@ -10,11 +10,15 @@ import pytest
 
 from support.runs.command_line import theodolite
 from theodolite import ext
-from theodolite._planted.certification.certify import certify
-from theodolite._planted.certification.foreign import Foreign, dealt_out, foreign_named
 from theodolite._planted.concepts import predictions
 from theodolite._planted.conditions import Condition
 from theodolite._planted.ratings import accepting_votes
+from theodolite._planted.validation.metric_validation import validate_metric
+from theodolite._planted.validation.outside_functions import (
+    Foreign,
+    dealt_out,
+    load_outside_function,
+)
 from theodolite._scoring.evaluate import Resampling
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
@@ -60,7 +64,7 @@ AT_RANDOM = replace(GOOD, name="at random", function=lambda predicted, labels: 0
 
 def small(subject: Foreign, seed: int) -> list[str]:
     few = [Condition(clusters=50, concepts=1, dial=dial) for dial in (0.0, 0.5)]
-    done = certify(subject, cells=few, draws=20, seed=seed)
+    done = validate_metric(subject, cells=few, draws=20, seed=seed)
     return [failure.split(": ")[1] for failure in done.failures]
 
 
@@ -86,7 +90,7 @@ def test_what_is_good_hardly_ever_fails() -> None:
 
 
 def test_a_score_that_tells_nothing_has_no_order() -> None:
-    done = certify(replace(AT_RANDOM, bootstraps=20), draws=20)
+    done = validate_metric(replace(AT_RANDOM, bootstraps=20), draws=20)
     lines = {line.name: line.holds for line in done.lines}
     assert lines["order"] is False and lines["the same for another order of rows"]
 
@@ -118,16 +122,16 @@ def test_a_fault_is_read_against_its_clean_null() -> None:
         nulls=(lambda evidence, seed: replace(evidence, ratings=np.full_like(evidence.ratings, 3.0)),),
     )  # fmt: skip
     few = [Condition(clusters=200, concepts=5, dial=dial) for dial in (0.0, 0.2, 0.8)]
-    none, some, all_of_it = certify(worse, cells=few, draws=20).cells
+    none, some, all_of_it = validate_metric(worse, cells=few, draws=20).cells
     assert none.answers["no"] == 0 and some.answers["yes"] == 0
     assert all_of_it.answers["no"] == 20
 
 
 def test_names_are_imported() -> None:
     declared = {"question": "leak_free", "better": "higher", "arrays": ("predicted", "labels")}
-    subject = foreign_named(f"{__name__}:accuracy", **declared, planted="predictions")
+    subject = load_outside_function(f"{__name__}:accuracy", **declared, planted="predictions")
     assert subject.function is accuracy and subject.generator is predictions
-    assert foreign_named(f"{__name__}:GOOD") is GOOD
+    assert load_outside_function(f"{__name__}:GOOD") is GOOD
     for name, says in (
         ("accuracy", "module:function"),
         ("no.such.module:f", "imported"),
@@ -135,7 +139,7 @@ def test_names_are_imported() -> None:
         (f"{__name__}:accuracy", "--question, --better"),
     ):
         with pytest.raises(EvidenceError, match=says):
-            foreign_named(name)
+            load_outside_function(name)
 
 
 def test_the_command_takes_a_function(tmp_path: Path) -> None:
@@ -145,7 +149,7 @@ def test_the_command_takes_a_function(tmp_path: Path) -> None:
         "--draws", 20, "--out", tmp_path, "--workers", 1, "--quiet", "--date", "2026-01-31",
     )  # fmt: skip
     assert ended.returncode in (0, 6), ended.stderr
-    content = json.loads((tmp_path / "certificate.json").read_text())
+    content = json.loads((tmp_path / "validation.json").read_text())
     assert content["metric"] == f"{__name__}:mean_accuracy"
     assert content["resampled"] == "by computing it again"
     assert content["truth"] == "large sample" and content["bootstraps"] == 200
@@ -156,7 +160,7 @@ def test_the_command_takes_a_function(tmp_path: Path) -> None:
 def test_foreign_reads_the_declaration_of_a_metric() -> None:
     fields: dict[str, Any] = {"question": "exists", "better": "lower", "bounds": (0.0, 1.0)}
     ext.metric("outside_brier", version=3, **fields)(squared_error)
-    foreign = foreign_named(f"{__name__}:squared_error")
+    foreign = load_outside_function(f"{__name__}:squared_error")
     assert (foreign.name, foreign.version, foreign.arrays) == (
         "outside_brier", 3, ("values", "truth"),
     )  # fmt: skip

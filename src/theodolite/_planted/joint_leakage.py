@@ -11,7 +11,7 @@ from scipy.special import ndtr, ndtri
 from theodolite._planted.conditions import Condition
 from theodolite._planted.draws import Draw
 from theodolite._planted.generators import Arrays, generator
-from theodolite._planted.information import shifted
+from theodolite._planted.information import shift_by_label
 from theodolite.evidence.kinds.concept import ConceptEvidence
 
 STEP = 0.05
@@ -27,7 +27,7 @@ LABELS = (10, 50)
 """Numbers of labels that a validation asks for."""
 
 
-def _facts(draw: Draw) -> tuple[Bool[np.ndarray, "rows concepts"], Int[np.ndarray, " rows"]]:
+def _draw_facts(draw: Draw) -> tuple[Bool[np.ndarray, "rows concepts"], Int[np.ndarray, " rows"]]:
     """Real concepts and labels."""
     condition = draw.condition
     labels = draw.labels()
@@ -52,7 +52,7 @@ def _facts(draw: Draw) -> tuple[Bool[np.ndarray, "rows concepts"], Int[np.ndarra
     return own[draw.cluster_of] < ndtri(likely), labels
 
 
-def _leak(
+def _add_leak(
     z: Float[np.ndarray, "rows concepts"],
     truth: Bool[np.ndarray, "rows concepts"],
     labels: Int[np.ndarray, " rows"],
@@ -64,7 +64,7 @@ def _leak(
     if condition.leak == "thin":
         some = condition.leaking or condition.concepts
         spread = np.sqrt(some)
-        moved = shifted(np.zeros((len(z), 1)), labels, condition.dial, condition.labels)
+        moved = shift_by_label(np.zeros((len(z), 1)), labels, condition.dial, condition.labels)
         z[:, :some] += moved / spread
         return
     sign = np.where(labels == 1, 1.0, -1.0)
@@ -78,13 +78,13 @@ def _leak(
         z[:, 0] = ndtri(np.clip((2 * step + (labels == 1) + within) / WAVES, 1e-9, 1 - 1e-9))
 
 
-def _order(draw: Draw) -> Int[np.ndarray, " rows"]:
+def _order_rows(draw: Draw) -> Int[np.ndarray, " rows"]:
     """In which order rows are given."""
     rows = np.arange(len(draw))
     return draw.noise.permutation(rows) if draw.condition.shuffled else rows
 
 
-def expected_rates(condition: Condition) -> dict[str, float]:
+def compute_expected_rates(condition: Condition) -> dict[str, float]:
     """Return the share of draws that must have an answer, where the size allows to ask."""
     n = condition.clusters
     balanced = condition.balance == 0.5 and condition.truths == "free" and condition.declared
@@ -104,7 +104,7 @@ def _has_truth(condition: Condition) -> bool:
     return not condition.annotation_error and condition.declared
 
 
-def joint_cells(size: str) -> list[Condition]:
+def list_joint_cells(size: str) -> list[Condition]:
     """Return the conditions of a validation."""
     usual = Condition(clusters=1000, concepts=5)
     if size == "ci":
@@ -113,17 +113,17 @@ def joint_cells(size: str) -> list[Condition]:
             small, replace(small, dial=TOLERANCE), replace(small, dial=1.0, leak="pair"),
             replace(small, dial=0.5, concepts=40, leaking=1),
         ]  # fmt: skip
-    return list(dict.fromkeys(replace(usual, **changes) for changes in _release()))
+    return list(dict.fromkeys(replace(usual, **changes) for changes in _list_release_cells()))
 
 
-def _release() -> Iterator[dict[str, Any]]:
-    yield from _sizes()
-    yield from _facts_that_mislead()
-    yield from _groups()
-    yield from _leaking()
+def _list_release_cells() -> Iterator[dict[str, Any]]:
+    yield from _list_sizes()
+    yield from _list_misleading_facts()
+    yield from _list_groups()
+    yield from _list_leaking()
 
 
-def _sizes() -> Iterator[dict[str, Any]]:
+def _list_sizes() -> Iterator[dict[str, Any]]:
     for n, concepts in ((100, 5), (300, 5), (1000, 5), (300, 30), (1000, 30), (1000, 112)):
         yield {"clusters": n, "concepts": concepts}
     for labels in LABELS:
@@ -134,7 +134,7 @@ def _sizes() -> Iterator[dict[str, Any]]:
     yield {"prevalence": 0.05}
 
 
-def _facts_that_mislead() -> Iterator[dict[str, Any]]:
+def _list_misleading_facts() -> Iterator[dict[str, Any]]:
     yield {"truths": "class", "clusters": 300, "concepts": 3}
     for truths in ("class correlated", "class level"):
         yield {"truths": truths, "concepts": 8}
@@ -144,7 +144,7 @@ def _facts_that_mislead() -> Iterator[dict[str, Any]]:
         yield {"annotation_error": error, "truths": "class", "clusters": n, "concepts": concepts}
 
 
-def _groups() -> Iterator[dict[str, Any]]:
+def _list_groups() -> Iterator[dict[str, Any]]:
     for rows, within in ((2, 0.1), (5, 0.33)):
         yield {"clusters": 200, "rows": rows, "within": within}
     yield {"clusters": 200, "rows": 3, "within": 0.33, "unequal": True}
@@ -152,7 +152,7 @@ def _groups() -> Iterator[dict[str, Any]]:
         yield {"clusters": 300 // rows, "rows": rows, "within": within, "declared": False}
 
 
-def _leaking() -> Iterator[dict[str, Any]]:
+def _list_leaking() -> Iterator[dict[str, Any]]:
     for n, concepts in ((100, 5), (300, 5), (1000, 5), (1000, 30), (1000, 112)):
         yield {"dial": TOLERANCE, "clusters": n, "concepts": concepts}
     for labels in LABELS:
@@ -170,20 +170,20 @@ def _leaking() -> Iterator[dict[str, Any]]:
     "a product of two, or a wave over one, is the label",
     usual=Condition(clusters=1000, concepts=5), exact=lambda draw: draw.dial,
     varies=("concepts", "labels", "values", "prevalence", "unknown"), dials=(0.0, 0.05, 0.1, 0.2),
-    reference=0.2, cells=joint_cells, has_truth=_has_truth, rates=expected_rates,
+    reference=0.2, cells=list_joint_cells, has_truth=_has_truth, rates=compute_expected_rates,
 )  # fmt: skip
 def joint_leaks(draw: Draw) -> Arrays:
     condition = draw.condition
-    truth, labels = _facts(draw)
+    truth, labels = _draw_facts(draw)
     z = draw.normal(condition.concepts)
     if condition.crosstalk:
         others = (truth - truth.mean(axis=0)) / np.maximum(truth.std(axis=0), 1e-9)
         total = others.sum(axis=1, keepdims=True) - others
         z = z + condition.crosstalk * total / np.sqrt(condition.concepts - 1)
-    _leak(z, truth, labels, condition)
+    _add_leak(z, truth, labels, condition)
     values = draw.stored(0.25 + 0.5 * truth + STEP * z)
     wrong = draw.facts.random(truth.shape) < condition.annotation_error
-    order = _order(draw)
+    order = _order_rows(draw)
     arrays: Arrays = {
         "values": values[order], "truth": (truth ^ wrong)[order], "labels": labels[order],
     }  # fmt: skip
