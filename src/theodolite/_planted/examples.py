@@ -61,7 +61,7 @@ def plant_declared_kind(kind: type[Bundle], seed: int) -> Bundle:
     """Numbers from 0 to 1 on the declared axes. A kind that checks more than that plants its own.
 
     >>> from theodolite.evidence.kinds.intervention import InterventionEvidence
-    >>> from_declaration(InterventionEvidence, 0)
+    >>> plant_declared_kind(InterventionEvidence, 0)
     <InterventionEvidence: 30 samples, 5 policies; right_after, right_reference>
     """
     random = np.random.default_rng(seed)

@@ -64,9 +64,9 @@ def _store_deviation(deviation: np.ndarray, condition: Condition) -> np.ndarray:
 def compute_true_share(condition: Condition) -> float:
     """Return what the values tell as they are stored, of what the true concept leaves open.
 
-    >>> round(true_share(Condition(dial=0.2)), 4)
+    >>> round(compute_true_share(Condition(dial=0.2)), 4)
     0.2
-    >>> round(true_share(Condition(dial=0.2, values="binary")), 3)
+    >>> round(compute_true_share(Condition(dial=0.2, values="binary")), 3)
     0.137
     """
     if condition.values == "constant" or condition.dial in (0.0, 1.0):
@@ -141,9 +141,9 @@ def compute_true_dependence(condition: Condition, metric: str = "") -> float:
 
     The published score divides information by psi(N) - psi(4) instead, and so does its truth.
 
-    >>> true_dependence(Condition(dial=0.25))
+    >>> compute_true_dependence(Condition(dial=0.25))
     0.25
-    >>> round(true_dependence(Condition(dial=0.25, form="square", concepts=2)), 3)
+    >>> round(compute_true_dependence(Condition(dial=0.25, form="square", concepts=2)), 3)
     0.234
     """
     strength = min(condition.dial, FULL)

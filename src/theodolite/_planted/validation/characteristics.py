@@ -28,9 +28,9 @@ FIELDS = ("values", "low", "high", "truth", "answers", "best", "seconds")
 def get_max_count(rate: float, draws: int) -> int:
     """How often something that happens at a rate may be seen.
 
-    >>> [most_often(FALSE_ALARMS, n) for n in (60, 100, 200, 1000, 2000)]
+    >>> [get_max_count(FALSE_ALARMS, n) for n in (60, 100, 200, 1000, 2000)]
     [6, 8, 13, 42, 73]
-    >>> [most_often(FALSE_CLEAN, n) for n in (60, 100, 200, 1000, 2000)]
+    >>> [get_max_count(FALSE_CLEAN, n) for n in (60, 100, 200, 1000, 2000)]
     [9, 13, 21, 73, 131]
     """
     return int(binom.ppf(1 - BY_CHANCE, draws, rate))
@@ -39,7 +39,7 @@ def get_max_count(rate: float, draws: int) -> int:
 def get_min_count(rate: float, draws: int) -> int:
     """How often something that happens at a rate must be seen.
 
-    >>> [least_often(COVERAGE, n) / n for n in (100, 1000, 2000)]
+    >>> [get_min_count(COVERAGE, n) / n for n in (100, 1000, 2000)]
     [0.84, 0.904, 0.912]
     """
     return int(binom.ppf(BY_CHANCE, draws, rate))

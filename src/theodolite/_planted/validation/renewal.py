@@ -89,7 +89,7 @@ def choose_cells(cells: list[dict[str, Any]], number: int) -> list[dict[str, Any
     """Spread evenly over those that do not take long.
 
     >>> cells = [{"seconds": s, "draws": 40} for s in (0.1, 0.2, 9.0, 0.3, 0.4)]
-    >>> [cell["seconds"] for cell in chosen_cells(cells, 3)]
+    >>> [cell["seconds"] for cell in choose_cells(cells, 3)]
     [0.1, 0.3, 0.4]
     """
     quick = [cell for cell in cells if _estimate_seconds(cell) <= MOST_SECONDS]

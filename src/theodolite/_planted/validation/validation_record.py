@@ -155,9 +155,9 @@ def _group_passing(
 def find_longest_run(holding: dict[int, bool]) -> tuple[int | None, int | None]:
     """From which number on all hold, and up to which; none where there is no upper end.
 
-    >>> longest_run({30: False, 100: True, 300: True})
+    >>> find_longest_run({30: False, 100: True, 300: True})
     (100, None)
-    >>> longest_run({30: True, 100: True, 300: False})
+    >>> find_longest_run({30: True, 100: True, 300: False})
     (30, 100)
     """
     runs: list[list[int]] = [[]]
@@ -230,7 +230,7 @@ def write_validation_record(path: Path, content: dict[str, Any]) -> None:
 def get_record_name(content: dict[str, Any]) -> str:
     """As the package keeps it.
 
-    >>> file_name({"metric": "acceptance", "version": 2})
+    >>> get_record_name({"metric": "acceptance", "version": 2})
     'acceptance-2.json'
     """
     return f"{content['metric']}-{content['version']}.json"

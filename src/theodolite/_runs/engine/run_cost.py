@@ -122,7 +122,7 @@ def _format_range(seconds: Sequence[float]) -> str:
 def format_time(seconds: float, of: str = "") -> str:
     """A time as people say it.
 
-    >>> in_time(0.031), in_time(42), in_time(1500), in_time(82_000, "core-")
+    >>> format_time(0.031), format_time(42), format_time(1500), format_time(82_000, "core-")
     ('31 ms', '42 s', '25 min', '23 core-hours')
     """
     if seconds < 1:
@@ -138,7 +138,7 @@ def format_time(seconds: float, of: str = "") -> str:
 def format_bytes(count: int) -> str:
     """Bytes as people say them.
 
-    >>> in_bytes(700), in_bytes(54_000), in_bytes(1_400_000_000), in_bytes(49 * 10**12)
+    >>> format_bytes(700), format_bytes(54_000), format_bytes(1_400_000_000), format_bytes(49 * 10**12)
     ('700 B', '54 kB', '1.4 GB', '49 TB')
     """
     units = ("B", "kB", "MB", "GB", "TB")

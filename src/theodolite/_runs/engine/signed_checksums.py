@@ -22,7 +22,7 @@ SHORTEST, LONGEST = 32, 4096
 def compute_seal(key: str, content: str, made_on: str, secret: bytes | None = None) -> str:
     """The seal of an entry. Each part comes after its length, so that none can lend to the next.
 
-    >>> seal_of("0" * 64, "1" * 64, "2" * 64)[:16]
+    >>> compute_seal("0" * 64, "1" * 64, "2" * 64)[:16]
     '1e92d309647d66c0'
     """
     parts = (part.encode() for part in (FORMAT, key, content, made_on))
