@@ -67,11 +67,11 @@ def test_the_light_things_load_nothing_heavy(code: str) -> None:
 
 
 def test_metrics_lists_and_shows_cards() -> None:
-    listed = theodolite("metrics").stdout
+    listed = theodolite("metrics", "list").stdout
     assert "concept_existence" in listed and "pointing_game" in listed
     shown = theodolite("metrics", "concept_location").stdout
     assert "center baseline" in shown and "limitations" in shown
-    cards = json.loads(theodolite("metrics", "--json").stdout)
+    cards = json.loads(theodolite("metrics", "list", "--json").stdout)
     assert all(card["nulls"] and card["range"] for card in cards)
     assert_one_line(theodolite("metrics", "cemm"), 2)
 

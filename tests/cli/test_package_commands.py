@@ -68,7 +68,7 @@ def test_unusable_package_commands_left_out_and_named(
     [left] = plugins.list_left_out("commands")
     assert str(left).startswith(f"a package 1: '{name}' (commands) is left out: {why}")
     assert result.returncode == (0 if name == "doctor" else 2)
-    assert theodolite("keys", "--help").returncode == 0
+    assert theodolite("data", "--help").returncode == 0
 
 
 def test_missing_study_server_named_in_one_line(install: Callable[..., None]) -> None:
@@ -83,7 +83,7 @@ def test_missing_study_server_named_in_one_line(install: Callable[..., None]) ->
 
 def test_commands_of_reproductions_hidden_until_installed(install: Callable[..., None]) -> None:
     install()
-    assert "findings" not in theodolite("--help").stdout
-    assert "pip install theodolite-reproductions" in theodolite("findings", "list").stderr
-    install(findings=f"{__name__}:greeting")
-    assert "Trust        verify, sign, keys, findings" in theodolite("--help").stdout
+    assert "Papers" not in theodolite("--help").stdout
+    assert "pip install theodolite-reproductions" in theodolite("papers", "findings", "list").stderr
+    install(papers=f"{__name__}:greeting")
+    assert "Papers       papers" in theodolite("--help").stdout

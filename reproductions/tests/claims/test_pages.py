@@ -40,7 +40,7 @@ WITHDRAWN = {
 @pytest.mark.parametrize("page", ["index", *PAGES])
 def test_pages_are_as_rendered(page: str) -> None:
     text = (FIDELITY / f"{page}.md").read_text()
-    assert with_part(text, page) == text, "theodolite findings pages docs/fidelity"
+    assert with_part(text, page) == text, "theodolite papers findings pages docs/fidelity"
 
 
 def test_every_entry_is_on_its_page_and_no_table_is_torn() -> None:
@@ -138,26 +138,28 @@ def test_each_verdict_and_each_reason_in_words() -> None:
 
 
 def test_the_commands(tmp_path: Path) -> None:
-    status = json.loads(theodolite("findings", "status", "--json").stdout)
+    status = json.loads(theodolite("papers", "findings", "status", "--json").stdout)
     assert sum(sum(states.values()) for states in status.values()) == 300
-    assert "after Holm's correction" in theodolite("findings", "status").stdout
-    listed = json.loads(theodolite("findings", "list", "--paper", "003", "--kind", "finding",
+    assert "after Holm's correction" in theodolite("papers", "findings", "status").stdout
+    listed = json.loads(theodolite("papers", "findings", "list", "--paper", "003", "--kind", "finding",
                                    "--verdict", "contradicted", "--json").stdout)  # fmt: skip
     assert "P003-F0-05" in [row["entry"]["id"] for row in listed]
     assert all(row["verdict"].startswith("contradicted") for row in listed)
-    shown = theodolite("findings", "show", "P003-F0-06").stdout
+    shown = theodolite("papers", "findings", "show", "P003-F0-06").stdout
     assert shown.count("cell ") >= 8 and re.search(r"in 4 of \d+", shown)
-    none = json.loads(theodolite("findings", "status", "--results", tmp_path, "--json").stdout)
+    none = json.loads(
+        theodolite("papers", "findings", "status", "--results", tmp_path, "--json").stdout
+    )
     assert none["003"]["decided"] == 0
     for wrong in (["show", "P999"], ["list", "--paper", "005"], ["list", "--verdict", "true"]):
-        result = theodolite("findings", *wrong)
+        result = theodolite("papers", "findings", *wrong)
         assert result.returncode != 0 and result.stderr.startswith("theodolite: ")
 
 
 def test_an_unfinished_or_other_run_is_not_kept(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "sweep.json").write_text("{}")
-    result = theodolite("findings", "run", "alignment.sweep", "--out",
+    result = theodolite("papers", "findings", "run", "alignment.sweep", "--out",
                         tmp_path / "run", "--keep", tmp_path / "keep")  # fmt: skip
     assert result.returncode != 0 and not (tmp_path / "keep").exists()
     assert DETECTION in [result.protocol for result in stored_results()]

@@ -52,9 +52,9 @@ def test_before_a_first_run_only_correlations_tell_how_many_units_they_need() ->
 
 def test_the_command_prints_the_power_of_a_protocol() -> None:
     protocol = str(PROTOCOLS / "detection_pets_monumai_camvid.yaml")
-    content = theodolite("findings", "power", protocol, "--json")
+    content = theodolite("papers", "findings", "power", protocol, "--json")
     rows = {row["entry"]: row for row in json.loads(content.stdout)}
     assert rows["P003-F0-11"]["enough"] is False and rows["P003-F0-05"]["enough"] is True
     assert rows["P003-F0-11"]["n_required"] > rows["P003-F0-11"]["units"]
-    table = theodolite("findings", "power", protocol).stdout
+    table = theodolite("papers", "findings", "power", protocol).stdout
     assert "P003-F0-11" in table and "needed" in table

@@ -35,7 +35,7 @@ def cell(result: ResultFile, entry: str, **settings: object) -> EntryAnswer:
 
 def test_the_stored_answers_are_those_of_the_ledger(today: ResultFile, tmp_path: object) -> None:
     assert today.seal == STORED.seal, (
-        "theodolite findings tables --keep reproductions/src/theodolite_reproductions/claims/results"
+        "theodolite papers findings tables --keep reproductions/src/theodolite_reproductions/claims/results"
     )
     other = dict.fromkeys(STORED.files, "0" * 64)
     changed = outdated(STORED.model_copy(update={"files": other}), None)  # type: ignore[arg-type]

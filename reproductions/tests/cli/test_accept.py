@@ -237,5 +237,5 @@ def test_tune(
 
 @pytest.mark.parametrize("command", [(), ("train",), ("score",), ("tune",)])
 def test_every_command_explains_itself(command: tuple[str, ...]) -> None:
-    result = theodolite("accept", *command, "--help")
+    result = theodolite("papers", "accept", *command, "--help")
     assert result.returncode == 0 and "Usage" in result.stdout

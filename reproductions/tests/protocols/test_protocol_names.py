@@ -20,12 +20,12 @@ def test_all_are_listed_with_what_they_read() -> None:
     assert listed["leakage_tabulartoy"].data == ()
     assert listed["alignment.sweep"].sweep
     assert listed["alignment.sweep"].data == listed["alignment_cub"].data
-    rows = json.loads(theodolite("protocols", "--json").stdout)
+    rows = json.loads(theodolite("papers", "list", "--json").stdout)
     assert [row["name"] for row in rows] == sorted(listed)
 
 
 def test_show_prints_the_file() -> None:
-    shown = theodolite("protocols", "leakage_tabulartoy").stdout
+    shown = theodolite("papers", "show", "leakage_tabulartoy").stdout
     assert shown == (PROTOCOLS / "leakage_tabulartoy.yaml").read_text()
 
 
@@ -34,7 +34,7 @@ def test_a_file_is_taken_before_a_name(tmp_path: Path, monkeypatch: pytest.Monke
     assert find_protocol_file("saliency_pets") == PROTOCOLS / "saliency_pets.yaml"
     Path("saliency_pets").write_text("")
     assert find_protocol_file("saliency_pets") == Path("saliency_pets")
-    with pytest.raises(UnsafeInputError, match="theodolite protocols"):
+    with pytest.raises(UnsafeInputError, match="theodolite papers list"):
         find_protocol_file("no_such")
 
 

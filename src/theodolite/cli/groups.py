@@ -19,7 +19,7 @@ class LazyGroup(TyperGroup):
     sections: Mapping[str, Mapping[str, str]]
     """Headings of the help; below each, names and what is said of them."""
     default: str
-    """The command that is meant where none is named."""
+    """The command that takes a word which is no command, such as `metrics NAME`; empty if none."""
 
     @classmethod
     def of(
@@ -49,8 +49,8 @@ class LazyGroup(TyperGroup):
         return self.commands.get(cmd_name)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the default command in front, unless a command or the help is asked for."""
-        if self.default and not (args and (args[0] in self.loaders or args[0] == "--help")):
+        """Put the default command in front of a word that is none."""
+        if self.default and args and args[0] not in self.loaders and not args[0].startswith("-"):
             args = [self.default, *args]
         return super().parse_args(ctx, args)
 
@@ -86,7 +86,7 @@ class SubGroup(NamedTuple):
 
     def load(self, name: str) -> LazyGroup:
         """Make the group; none of its commands is imported."""
-        app = new_program(self.summary, name=name, no_args_is_help=not self.default)
+        app = new_program(self.summary, name=name, no_args_is_help=True)
         loaders = {name: entry.load for name, entry in self.entries.items()}
         return LazyGroup.of(app, loaders, {"Commands": summaries(self.entries)}, self.default)
 

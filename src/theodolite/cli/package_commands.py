@@ -12,13 +12,7 @@ from theodolite.evidence.plugins import leave_out, list_entry_points
 
 GROUP = "commands"
 ANYTHING = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
-REPRODUCTIONS = "theodolite-reproductions"
-INSTALL = {
-    "study": "'theodolite[study]'",
-    "findings": REPRODUCTIONS,
-    "sweep": REPRODUCTIONS,
-    "accept": REPRODUCTIONS,
-}
+INSTALL = {"study": "'theodolite[study]'", "papers": "theodolite-reproductions"}
 """Commands of packages of this project, and what to pass to `pip install` for them."""
 
 

@@ -20,8 +20,13 @@ DECIDE: Commands = {
     "leaderboard": Command("compare:leaderboard", "Rank runs on the same samples in one table"),
     "plan": Command("plan:plan", "Compute how many samples detect a difference"),
 }
-SHARE: Commands = {"export": Command("export:export", "Write a dossier, model card, LaTeX or JSON")}
-EXPLAIN: Commands = {
+SHARE: Commands = {
+    "export": Command("export:export", "Write a dossier, model card, LaTeX or JSON"),
+    "sign": Command("folders:sign", "Sign a dossier with your SSH key"),
+    "verify": Command("folders:verify", "Check that a run folder or dossier is unchanged"),
+}
+MAKE: Commands = {
+    "run": Command("run:run", "Run a spec: compute evidence, score it, write a report"),
     "explain": Command("explain:explain", "Write saliency maps of images"),
     "dissect": Command("run:dissect", "Find the concepts that the units of a layer detect"),
     "sae": SubGroup(
@@ -34,35 +39,24 @@ EXPLAIN: Commands = {
         },
         "Audit, dissect and show sparse autoencoders (SAEs)",
     ),
-}
-PIPELINES: Commands = {
-    "run": Command("run:run", "Run a spec: compute evidence, score it, write a report"),
-    "protocols": Command("protocols:protocols", "List the protocols that run takes, or print one"),
     "data": SubGroup(
         {
             "list": Command("data:data_list", "List the data sets that specs can name"),
+            "info": Command("data:data_info", "Show the layout and options of a data set"),
             "check": Command("data:data_check", "Read a data set and show what it holds"),
             "example": Command("data:data_example", "Write a small data set of drawn shapes"),
             "store": Command("data:data_store", "Store evidence in shards, for audits of any size"),
             "commit": Command("data:data_commit", "Commit all finished parts as one bundle"),
-            "clean": Command("data:data_clean", "List or remove files that no manifest names"),
-            "adopt": Command("data:data_adopt", "Use existing Zarr arrays as evidence in place"),
+            "keys": Command("data:data_keys", "Write a new key for signed checksums of tasks"),
         },
         "List and check data sets, and store evidence",
     ),
 }
-TRUST: Commands = {
-    "verify": Command("folders:verify", "Check that a run folder or dossier is unchanged"),
-    "sign": Command("folders:sign", "Sign a dossier with your SSH key"),
-    "keys": SubGroup(
-        {"new": Command("keys:keys_new", "Write a new key for signed checksums of tasks")},
-        "Make keys for buckets that others can write to",
-    ),
-}
-REFERENCE: Commands = {
+LOOK_UP: Commands = {
     "metrics": SubGroup(
         {
-            "show": Command("metrics:metrics_show", "List the metrics, or show the card of one"),
+            "list": Command("metrics:metrics_list", "List the metrics"),
+            "show": Command("metrics:metrics_show", "Show the card of a metric"),
             "validate": Command(
                 "validate:metrics_validate", "Test a metric on data with a planted effect"
             ),
@@ -72,8 +66,8 @@ REFERENCE: Commands = {
     ),
     "evidence": Command("evidence:evidence", "List the kinds of evidence, or the arrays of one"),
 }
-MORE = {"Explain": EXPLAIN, "Pipelines": PIPELINES, "Trust": TRUST, "Reference": REFERENCE}
-OTHERS = {"sweep": "Pipelines", "findings": "Trust", "accept": "Reference"}
+MORE = {"Share": SHARE, "Make": MAKE, "Look up": LOOK_UP}
+OTHERS = {"study": "Share", "papers": "Papers"}
 """Where commands of packages of this project are listed."""
 
 app = new_program(
@@ -101,12 +95,11 @@ def _start(
 @cache
 def program() -> LazyGroup:
     """Return all commands, ready to be called."""
-    ours = START | DECIDE | SHARE | EXPLAIN | PIPELINES | TRUST | REFERENCE
+    ours = START | DECIDE | SHARE | MAKE | LOOK_UP
     packages = package_commands(ours)
     sections = {
-        "Start here": summaries(START),
+        "Start": summaries(START),
         "Decide": summaries(DECIDE),
-        "Share": summaries(SHARE) | {"study": "Run a user study and collect ratings"},
         "More commands (theodolite COMMAND --help)": _more(packages.installed),
     }
     loaders = {name: entry.load for name, entry in ours.items()} | packages.loaders
@@ -115,7 +108,6 @@ def program() -> LazyGroup:
 
 def _more(installed: list[str]) -> dict[str, str]:
     names = {topic: list(entries) for topic, entries in MORE.items()}
-    for name in installed:
-        if name != "study":
-            names.setdefault(OTHERS.get(name, "Packages"), []).append(name)
+    for name in dict.fromkeys(["study", *installed]):
+        names.setdefault(OTHERS.get(name, "Packages"), []).append(name)
     return {topic: ", ".join(inside) for topic, inside in names.items()}

@@ -149,7 +149,7 @@ def test_keys_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setenv(KEY_FILE, str(tmp_path / name))
         with pytest.raises(EvidenceError, match=match):
             read_seal_key()
-    ran = theodolite("keys", "new", tmp_path / "made")
+    ran = theodolite("data", "keys", tmp_path / "made")
     assert ran.returncode == 0 and KEY_FILE in ran.stdout and (tmp_path / "made").is_file()
 
 

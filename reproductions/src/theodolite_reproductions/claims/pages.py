@@ -25,7 +25,7 @@ GROUPS: tuple[tuple[str, tuple[Kind, ...]], ...] = (
 HEADS = ("entry, place", "what it says", "theirs", "ours", "verdict", "decided by", "not at hand")
 
 MOST_CELLS = 24
-"""Of an entry with more, the page counts verdicts by choice; `findings show` has each."""
+"""Of an entry with more, the page counts verdicts by choice; `papers findings show` has each."""
 WORDS: tuple[Word, ...] = get_args(Word)[:3]
 
 
@@ -146,7 +146,7 @@ def _by_choice(known: Sequence[EntryStatus]) -> list[str]:
         ]
     if not rows:
         return []
-    text = "Each cell with its interval: `theodolite findings show ENTRY`."
+    text = "Each cell with its interval: `theodolite papers findings show ENTRY`."
     table = _table(("entry", "cells with", *WORDS), rows)
     return ["", "### Cells by choice", "", text, "", *table]
 

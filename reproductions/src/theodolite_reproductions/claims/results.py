@@ -127,7 +127,7 @@ def read_result(path: Path) -> ResultFile:
     if result.seal != result.digest():
         raise VerificationError(
             f"results {path.name!r}", "content that was changed", "the one that was sealed",
-            "Run the protocol again: theodolite findings run.",
+            "Run the protocol again: theodolite papers findings run.",
         )  # fmt: skip
     return result
 

@@ -17,27 +17,25 @@ if TYPE_CHECKING:
     from theodolite_reproductions.acceptance.pipeline import AcceptancePipeline, Learned
     from theodolite_reproductions.acceptance.score_file import LearnedScore, ScoreCard
 
-Model = Annotated[Path, typer.Option(help="The folder of a learned score (accept train).")]
+Model = Annotated[Path, typer.Option(help="Folder of a learned score (accept train)")]
 Weights = Annotated[
-    Path | None, typer.Option(help="The embedding's folder or file, if the score needs one.")
+    Path | None, typer.Option(help="Folder or file of the embedding, if the score needs one")
 ]
-Classifier = Annotated[
-    str, typer.Option(help="For the embedding stand_in: the network that it stands on.")
-]
+Classifier = Annotated[str, typer.Option(help="Model of the embedding stand_in")]
 ClassifierWeights = Annotated[
-    Path | None, typer.Option(help="That network's weights (.safetensors).")
+    Path | None, typer.Option(help="Weights of that model (.safetensors)")
 ]
 
 ClassNames = Annotated[
     Path | None,
-    typer.Option(help="The names of its classes (a JSON list), where its library has none."),
+    typer.Option(help="JSON list of its class names. Default: its library's"),
 ]
 
 
 def accept_train(
-    spec: Annotated[Path, typer.Argument(help="A run spec with the pipeline 'acceptance'.")],
-    out: Annotated[Path, typer.Option(help="The folder to write the score into.")],
-    data: Annotated[Path, typer.Option(help="The folder that the spec's paths are in.")] = Path(),
+    spec: Annotated[Path, typer.Argument(help="Run spec with the pipeline 'acceptance'")],
+    out: Annotated[Path, typer.Option(help="Folder to write the score into")],
+    data: Annotated[Path, typer.Option(help="Folder that the spec's paths are in")] = Path(),
     cache: Cache = None,
     quiet: Quiet = False,
 ) -> None:
@@ -73,10 +71,7 @@ def accept_train(
 def accept_score(
     explanations: Annotated[
         Path,
-        typer.Argument(
-            help="A .csv or .jsonl file with a column 'text' (and context, label), or a folder "
-            "with images/ and maps/, or concepts/."
-        ),
+        typer.Argument(help="Table (.csv, .jsonl) with a column 'text', or folder of images"),
     ],
     model: Model,
     weights: Weights = None,
@@ -86,7 +81,11 @@ def accept_score(
     cache: Cache = None,
     as_json: Json = False,
 ) -> None:
-    """Predict how people would rate explanations."""
+    """Predict how people would rate explanations.
+
+    A table may also have the columns 'context' and 'label'. A folder has images/ and either maps/
+    or concepts/.
+    """
     from theodolite.cli.tables import print_table
     from theodolite_reproductions.acceptance.embedding import StandsIn
     from theodolite_reproductions.acceptance.scoring import (
@@ -116,19 +115,19 @@ def accept_score(
 def accept_tune(
     images: Annotated[list[Path], typer.Argument(help="Images to explain")],
     model: Model,
-    backbone: Annotated[str, typer.Option(help="The network that is explained, of timm.")],
+    backbone: Annotated[str, typer.Option(help="Explained model of timm")],
     space: Annotated[
         list[str],
-        typer.Option(
-            help="A setting and its range, such as kernel_width=0.05:0.5; repeat for more."
-        ),
+        typer.Option(help="Setting and range, such as kernel_width=0.05:0.5; repeatable"),
     ],
-    method: Annotated[str, typer.Option(help="The explainer whose settings are sought.")] = "lime",
+    method: Annotated[str, typer.Option(help="Explainer to tune")] = "lime",
     backbone_weights: Annotated[
-        Path | None, typer.Option(help="Its weights (.safetensors); else timm fetches them.")
+        Path | None, typer.Option(help="Weights (.safetensors). Default: downloaded")
     ] = None,
-    trials: Annotated[int, typer.Option(help="How many settings are tried.", min=1)] = 20,
-    seed: Annotated[int, typer.Option(help="Of the search and of the explainer.", min=0)] = 0,
+    trials: Annotated[int, typer.Option(help="Number of settings to try", min=1)] = 20,
+    seed: Annotated[
+        int, typer.Option(help="Random seed of the search and the explainer", min=0)
+    ] = 0,
     weights: Weights = None,
     classifier: Classifier = "",
     classifier_weights: ClassifierWeights = None,

@@ -1,4 +1,7 @@
-"""Groups of commands: claims of papers, and a learned score of ratings."""
+"""The group of commands `theodolite papers`."""
+
+import inspect
+from collections.abc import Callable
 
 import typer
 
@@ -12,16 +15,30 @@ from theodolite_reproductions.cli.claims import (
     findings_status,
     findings_tables,
 )
+from theodolite_reproductions.cli.protocols import papers_list, papers_show
+from theodolite_reproductions.cli.sweep import sweep
 
-findings_app = typer.Typer(help="Compare claims of five papers with our runs", no_args_is_help=True)
-findings_app.command("list")(findings_list)
-findings_app.command("show")(findings_show)
-findings_app.command("status")(findings_status)
-findings_app.command("power")(findings_power)
-findings_app.command("run")(findings_run)
-findings_app.command("tables")(findings_tables)
-findings_app.command("pages")(findings_pages)
-accept_app = typer.Typer(help="Train and apply a model of human ratings", no_args_is_help=True)
-accept_app.command("train")(accept_train)
-accept_app.command("score")(accept_score)
-accept_app.command("tune")(accept_tune)
+
+def _group(text: str, **commands: Callable[..., None]) -> typer.Typer:
+    """Make a group; the help of a command is its docstring, without the final period of a line."""
+    app = typer.Typer(help=text, no_args_is_help=True)
+    for name, command in commands.items():
+        summary, mark, more = (inspect.getdoc(command) or "").partition("\n\n")
+        app.command(name, help=f"{summary.rstrip('.')}{mark}{more}")(command)
+    return app
+
+
+papers_app = _group(
+    "List and reproduce the runs of five papers", list=papers_list, show=papers_show, sweep=sweep
+)
+findings_app = _group(
+    "Compare claims of five papers with our runs",
+    list=findings_list, show=findings_show, status=findings_status, power=findings_power,
+    run=findings_run, tables=findings_tables, pages=findings_pages,
+)  # fmt: skip
+accept_app = _group(
+    "Train and apply a model of human ratings",
+    train=accept_train, score=accept_score, tune=accept_tune,
+)  # fmt: skip
+papers_app.add_typer(findings_app, name="findings")
+papers_app.add_typer(accept_app, name="accept")

@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from theodolite_reproductions.claims.status import EntryStatus
 
 Results = Annotated[
-    Path | None, typer.Option(help="A folder of sealed answers, instead of those of the package.")
+    Path | None, typer.Option(help="Folder of stored answers. Default: those of the package")
 ]
 
 
 def findings_list(
-    paper: Annotated[str | None, typer.Option(help="Of this paper only: 000 to 004.")] = None,
+    paper: Annotated[str | None, typer.Option(help="List one paper only: 000 to 004")] = None,
     kind: Annotated[
-        str | None, typer.Option(help="Of this kind only, such as finding or definition.")
+        str | None, typer.Option(help="List one kind only, such as finding or definition")
     ] = None,
     verdict: Annotated[
-        str | None, typer.Option(help="With this verdict or state only, such as open.")
+        str | None, typer.Option(help="List one verdict or state only, such as open")
     ] = None,
     results: Results = None,
     as_json: Json = False,
@@ -53,7 +53,7 @@ def findings_list(
 
 
 def findings_show(
-    name: Annotated[str, typer.Argument(help="The id of an entry, such as P003-F0-05.")],
+    name: Annotated[str, typer.Argument(help="Id of an entry, such as P003-F0-05")],
     results: Results = None,
     as_json: Json = False,
 ) -> None:
@@ -88,7 +88,7 @@ def findings_show(
 
 
 def findings_status(results: Results = None, as_json: Json = False) -> None:
-    """Count entries by paper: proven, decided, not testable here, open."""
+    """Count entries by paper and state."""
     from theodolite.cli.tables import print_table
     from theodolite_reproductions.claims.status import STATES, counts, many_tests
 
@@ -108,7 +108,7 @@ def findings_status(results: Results = None, as_json: Json = False) -> None:
 
 
 def findings_power(
-    protocol: Annotated[Path, typer.Argument(help="A protocol or a sweep: a file, or a name.")],
+    protocol: Annotated[Path, typer.Argument(help="Protocol or sweep: a file or a name")],
     results: Results = None,
     as_json: Json = False,
 ) -> None:
@@ -144,12 +144,10 @@ def findings_power(
 
 
 def findings_run(
-    protocol: Annotated[Path, typer.Argument(help="A protocol or a sweep: a file, or a name.")],
-    out: Annotated[Path, typer.Option(help="The run folder to write; a finished run is read.")],
-    data: Annotated[Path, typer.Option(help="The folder that its paths are in.")] = Path(),
-    keep: Annotated[Path, typer.Option(help="The folder for the sealed answers.")] = Path(
-        "findings"
-    ),
+    protocol: Annotated[Path, typer.Argument(help="Protocol or sweep: a file or a name")],
+    out: Annotated[Path, typer.Option(help="Run folder to write; a finished run is read")],
+    data: Annotated[Path, typer.Option(help="Folder that its paths are in")] = Path(),
+    keep: Annotated[Path, typer.Option(help="Folder for the stored answers")] = Path("findings"),
     cache: Cache = None,
     quiet: Quiet = False,
 ) -> None:
@@ -175,9 +173,7 @@ def _keep(result: "ResultFile", keep: Path) -> None:
 
 
 def findings_tables(
-    keep: Annotated[Path, typer.Option(help="The folder for the sealed answers.")] = Path(
-        "findings"
-    ),
+    keep: Annotated[Path, typer.Option(help="Folder for the stored answers")] = Path("findings"),
 ) -> None:
     """Decide claims from a paper's own tables, without data."""
     from theodolite_reproductions.claims.printed import printed_result
@@ -186,7 +182,7 @@ def findings_tables(
 
 
 def findings_pages(
-    folder: Annotated[Path, typer.Argument(help="The folder with the pages of fidelity.")],
+    folder: Annotated[Path, typer.Argument(help="Folder with the pages of fidelity")],
 ) -> None:
     """Write the tables of claims into the documentation."""
     from theodolite_reproductions.claims.pages import write_pages

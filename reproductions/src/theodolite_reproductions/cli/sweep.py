@@ -16,14 +16,12 @@ def sweep(
     spec: Annotated[
         Path,
         typer.Argument(
-            help="A sweep in YAML beside its protocol, or a name of `theodolite protocols`.",
+            help="Sweep (YAML next to its protocol), or a name of `papers list`",
             show_default=False,
         ),
     ],
-    out: Annotated[Path, typer.Option(help="The folder to write.")],
-    data: Annotated[
-        Path, typer.Option(help="The folder that the protocol's paths are in.")
-    ] = Path(),
+    out: Annotated[Path, typer.Option(help="Folder to write")],
+    data: Annotated[Path, typer.Option(help="Folder that the protocol's paths are in")] = Path(),
     cache: Cache = None,
     as_json: Json = False,
     quiet: Quiet = False,

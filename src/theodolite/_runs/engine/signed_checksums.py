@@ -64,7 +64,7 @@ def _read_key_file(path: str) -> bytes:
         handle = os.open(path, os.O_RDONLY)
     except OSError as error:
         needed = f"a file, as {KEY_FILE} says"
-        do = "Make one with `theodolite keys new`."
+        do = "Make one with `theodolite data keys`."
         raise EvidenceError(what, error.strerror or "no file", needed, do) from error
     with os.fdopen(handle, "rb") as stream:
         mode = os.fstat(stream.fileno()).st_mode

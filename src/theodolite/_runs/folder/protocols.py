@@ -63,7 +63,7 @@ def find_protocol_file(name: Path | str) -> Path:
         return known[stem]
     hint = "" if known else "Install them: pip install theodolite-reproductions."
     raise UnsafeInputError(
-        "protocol", repr(str(name)), "a file, or a name that `theodolite protocols` lists", hint
+        "protocol", repr(str(name)), "a file, or a name that `theodolite papers list` lists", hint
     )
 
 

@@ -32,6 +32,21 @@ def data_list() -> None:
     print_table(("name", "what it reads"), rows)
 
 
+def data_info(name: Annotated[str, argument("Name of a data set, as in `data list`")]) -> None:
+    """Show the layout and options of a data set."""
+    known = find_registered("datasets")
+    if name not in known:
+        raise EvidenceError("data set", repr(name), f"one of {', '.join(sorted(known))}")
+    reader = known[name].load()
+    for text in (inspect.getdoc(inspect.getmodule(reader)), inspect.getdoc(reader)):
+        typer.echo(f"{text or ''}\n")
+    rows = [
+        (option.name, "" if option.default is option.empty else repr(option.default))
+        for option in inspect.signature(reader).parameters.values()
+    ]
+    print_table(("option", "default"), rows)
+
+
 def data_check(
     name: Annotated[str, argument("Name of a data set, as in `data list`")],
     folder: Annotated[Path, argument("Its folder")],
@@ -69,7 +84,7 @@ def data_example(
 
 def data_store(
     source: Annotated[str, argument("File, folder or saved data set with evidence")],
-    address: Address,
+    address: Annotated[str | None, argument("Folder or address to write")] = None,
     fields: Annotated[
         list[str] | None,
         option("Columns of each array: values=logits,ids=path", metavar="ARRAY=COLUMN"),
@@ -78,18 +93,48 @@ def data_store(
     concepts: Annotated[str | None, option("Names of concepts, or their number")] = None,
     classes: Annotated[str | None, option("Names of classes, or their number")] = None,
     rows: Annotated[int | None, option("Samples per shard", min=16)] = None,
+    in_place: Annotated[
+        bool, option("Use a folder of Zarr arrays where it is", "--in-place")
+    ] = False,
     max_memory: opt.MaxMemory = None,
 ) -> None:
     """Store evidence in shards, to be audited by many processes in constant memory.
 
     SOURCE is a .npz, .safetensors, .parquet, .arrow, .feather or .tar file, a folder of such files,
-    a saved Hugging Face data set, or stored evidence.
+    a saved Hugging Face data set, or stored evidence. With --in-place it is a folder of Zarr arrays
+    named like the fields of --kind: a manifest is written there, and no array.
     """
     del max_memory  # set as it was read
+    if in_place:
+        _adopt(source, address, kind)
+        return
+    if address is None:
+        raise EvidenceError("ADDRESS", "none", "a folder or address to write")
     axes = {"concepts": concepts, "classes": classes}
     named = {name: _names(text) for name, text in axes.items() if text is not None}
     bundle = store(source, address, kind=kind, fields=_fields(fields), rows=rows, **named)
     typer.echo(f"wrote {bundle.samples:,} samples in {bundle.pieces} pieces: {address}")
+
+
+def _adopt(source: str, address: str | None, kind: str | None) -> None:
+    """Write a manifest for Zarr arrays where they are."""
+    if address is not None or kind is None:
+        got = "ADDRESS as well" if address is not None else "no --kind"
+        raise EvidenceError("--in-place", got, "a folder of Zarr arrays and --kind")
+    result = adopt(source, kind)
+    typer.echo(f"adopted {result.samples:,} samples, manifest {result.sha256}: {source}")
+    for note in result.notes:
+        typer.echo(note)
+
+
+def _clean(address: str, older_than: str, *, remove: bool) -> None:
+    """List or remove files that no manifest names."""
+    names = find_unused_files(address, parse_age(older_than))
+    for name in names:
+        typer.echo(name)
+        if remove:
+            Store.at(address).remove(name)
+    typer.echo(f"{len(names)} files {'removed' if remove else 'could be removed: pass --yes'}")
 
 
 def _names(text: str) -> object:
@@ -120,34 +165,30 @@ def data_commit(
     single_committer: Annotated[
         bool, option("Nobody else commits: for servers that ignore conditions")
     ] = False,
+    clean: Annotated[bool, option("List files that no manifest names", "--clean")] = False,
+    older_than: Annotated[str, option("With --clean: minimum age, such as 12h")] = "1d",
+    yes: Annotated[bool, option("With --clean: remove the listed files")] = False,
 ) -> None:
-    """Commit all finished parts as one bundle: all of it, or nothing."""
+    """Commit all finished parts as one bundle: all of it, or nothing.
+
+    With --clean nothing is committed: files that no manifest names are listed, such as parts of
+    writers that died, and removed with --yes.
+    """
+    if clean:
+        _clean(address, older_than, remove=yes)
+        return
     result = commit(address, expects, single_committer=single_committer)
     how = "committed" if result.created else "was committed already:"
     size = f"{result.samples:,} samples, {result.parts} parts"
     typer.echo(f"{how} {size}, manifest {result.sha256}: {address}")
 
 
-def data_clean(
-    address: Address,
-    older_than: Annotated[str, option("Minimum age, such as 12h or 1d")] = "1d",
-    yes: Annotated[bool, option("Remove the listed files")] = False,
-) -> None:
-    """List files that no manifest names, such as parts of writers that died; --yes removes them."""
-    names = find_unused_files(address, parse_age(older_than))
-    for name in names:
-        typer.echo(name)
-        if yes:
-            Store.at(address).remove(name)
-    typer.echo(f"{len(names)} files {'removed' if yes else 'could be removed: pass --yes'}")
+def data_keys(path: Annotated[Path, argument("File to write")]) -> None:
+    """Write a new key for signed checksums of tasks.
 
+    Copy it to every machine yourself: it is never sent.
+    """
+    from theodolite._runs.engine.signed_checksums import KEY_FILE, write_new_key
 
-def data_adopt(
-    address: Annotated[str, argument("Folder of Zarr arrays named like fields")],
-    kind: Annotated[str, option("Kind of evidence", "--as")],
-) -> None:
-    """Use existing Zarr arrays as evidence in place: a manifest is written, no array."""
-    result = adopt(address, kind)
-    typer.echo(f"adopted {result.samples:,} samples, manifest {result.sha256}: {address}")
-    for note in result.notes:
-        typer.echo(note)
+    write_new_key(path)
+    typer.echo(f"key: {path} (set {KEY_FILE} to it on every machine)")

@@ -1,4 +1,4 @@
-"""The command that lists metrics and shows their cards."""
+"""Commands that list metrics and show their cards."""
 
 from typing import Annotated
 
@@ -11,26 +11,32 @@ from theodolite.metrics.cards import format_card
 from theodolite.metrics.catalogue import GROUP, catalogue, find_metric
 
 
-def metrics_show(
-    name: Annotated[str | None, argument("Metric whose card to show")] = None, as_json: Json = False
-) -> None:
-    """List the metrics, or show the card of one."""
-    chosen = [find_metric(name)] if name else list(catalogue().values())
+def metrics_list(as_json: Json = False) -> None:
+    """List the metrics."""
+    metrics = catalogue().values()
     if as_json:
-        print_json([format_card(metric) for metric in chosen], default=str)
+        print_json([format_card(metric) for metric in metrics], default=str)
         return
-    if name:
-        rows = [
-            ("" if number else key, line)
-            for key, value in format_card(chosen[0]).items()
-            for number, line in enumerate(str(value).splitlines() or [""])
-        ]
-        print_table(("", ""), rows)
-        return
-    listed = [
-        (e.question, e.name, e.better, f"{e.bounds[0]:g} to {e.bounds[1]:g}", e.card.question)
-        for e in chosen
+    rows = [
+        (m.question, m.name, m.better, f"{m.bounds[0]:g} to {m.bounds[1]:g}", m.card.question)
+        for m in metrics
     ]
-    print_table(("question", "score", "better", "range", "question in words"), listed)
+    print_table(("question", "score", "better", "range", "question in words"), rows)
     for entry in list_left_out(GROUP):
         typer.echo(f"note: {entry}")
+
+
+def metrics_show(
+    name: Annotated[str, argument("Metric whose card to show")], as_json: Json = False
+) -> None:
+    """Show the card of a metric; `theodolite metrics NAME` is short for it."""
+    card = format_card(find_metric(name))
+    if as_json:
+        print_json(card, default=str)
+        return
+    rows = [
+        ("" if number else key, line)
+        for key, value in card.items()
+        for number, line in enumerate(str(value).splitlines() or [""])
+    ]
+    print_table(("", ""), rows)

@@ -25,7 +25,7 @@ from theodolite.errors import EvidenceError
 
 @engine_options("checkpoint_dir", "inference", "mixed_cpus", "metrics_port")
 def run(
-    spec: Annotated[Path, argument("Run spec (YAML), or a name of `theodolite protocols`")],
+    spec: Annotated[Path, argument("Run spec (YAML), or a name of `theodolite papers list`")],
     out: opt.Out,
     data: Annotated[Path, option("Folder that the spec's paths are in")] = Path(),
     cache: opt.Cache = None,

@@ -1,7 +1,7 @@
 """Adopt existing Zarr arrays as evidence: write a manifest and a header next to them.
 
-Used by ``theodolite data adopt``. Chunks absent at adoption are fill value (Zarr omits them) and
-counted; chunks that disappear later are an error."""
+Used by ``theodolite data store --in-place``. Chunks absent at adoption are fill value
+(Zarr omits them) and counted; chunks that disappear later are an error."""
 
 import hashlib
 from collections.abc import Mapping

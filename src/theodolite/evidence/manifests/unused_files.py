@@ -1,5 +1,5 @@
 """Find files that no manifest lists: parts of crashed writers, manifests of losing committers.
-Used by ``theodolite data clean``."""
+Used by ``theodolite data commit --clean``."""
 
 import re
 
