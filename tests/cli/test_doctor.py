@@ -1,10 +1,15 @@
 """`theodolite doctor` and `theodolite demo`, and what a missing library makes of a command."""
 
+import base64
+import io
 import json
+import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from support.runs.command_line import theodolite
 from theodolite._stats.native.library import kernels_version
@@ -46,6 +51,13 @@ def test_a_missing_library_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None
 def test_demo_ends_in_a_report(tmp_path: Path) -> None:
     result = theodolite("demo", cwd=tmp_path)
     assert result.returncode == 0
-    assert (tmp_path / "theodolite-demo" / "run" / "report.html").is_file()
+    page = (tmp_path / "theodolite-demo" / "run" / "report.html").read_text()
+    above = page.partition('<section id="appendix">')[0]
+    shown = re.findall(r'<use href="#(image-\d+)"', above.partition("<details>")[0])
+    assert len(set(shown)) >= 4, "digits above the fold"
+    content = re.search(r'<image id="image-0" [^>]*base64,([^"]+)"', above).group(1)
+    pixels = np.asarray(Image.open(io.BytesIO(base64.b64decode(content))).convert("L"))
+    blocks = pixels.reshape(8, 12, 8, 12)
+    assert (blocks == blocks[:, :1, :, :1]).all(), "each pixel is a square of 12 by 12"
     assert "already determine the label" in result.stdout
     assert theodolite("demo", cwd=tmp_path).returncode != 0

@@ -53,3 +53,14 @@ def digit_strokes(*, hard: bool = False) -> dict[str, Any]:
         "class_truth": belongs.astype(float),
         "concepts": list(STROKES),
     }
+
+
+def digit_images() -> Any:
+    """Return the images of the digits of ``digit_strokes``, from 0 (black) to 16 (white).
+
+    >>> digit_images().shape
+    (898, 8, 8)
+    """
+    from sklearn.datasets import load_digits  # noqa: PLC0415  only when needed
+
+    return 16.0 - load_digits().images[1::2]

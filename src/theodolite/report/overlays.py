@@ -1,6 +1,7 @@
 """What is drawn on images: the region that a map marks, what people annotated, relevance."""
 
 import base64
+import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ from jaxtyping import Bool, Float
 from markupsafe import Markup, escape
 from PIL import Image, ImageDraw
 
+from theodolite._runs.thumbnails import MAX_LOSSLESS
 from theodolite._storage.images import jpeg_bytes
 from theodolite.explainers.rendering import enlarge_map
 from theodolite.report.contours import MOST_RINGS, Ring, contour_rings, ring_area, thinned
@@ -16,6 +18,8 @@ from theodolite.report.contours import MOST_RINGS, Ring, contour_rings, ring_are
 LONGEST = 300
 """The longer side of an image on the page, in units of its drawing."""
 QUALITY = 62
+MOST_ENLARGED = 12
+"""Times that small images are enlarged."""
 FOR, AGAINST = (0.91, 0.35, 0.05), (0.13, 0.36, 0.75)
 RELEVANT_SHARE = 0.15
 PATCHES = 24
@@ -36,13 +40,16 @@ class EmbeddedImage:
 
     @classmethod
     def of(cls, image: Image.Image, name: str) -> "EmbeddedImage":
-        """Made as small as drawings need it."""
-        scale = LONGEST / max(image.size)
-        width, height = (max(round(side * scale), 1) for side in image.size)
-        small = image.convert("RGB")
-        if scale < 1:
-            small = small.resize((width, height), Image.Resampling.LANCZOS)
-        return cls(name, width, height, data_address(small, QUALITY))
+        """Made as small as drawings need it; of a small one the pixels are enlarged, unsmoothed."""
+        longest, rgb = max(image.size), image.convert("RGB")
+        if longest <= MAX_LOSSLESS:
+            scale = min(MOST_ENLARGED, LONGEST // longest)
+            size = (image.width * scale, image.height * scale)
+            return cls(name, *size, _png_address(rgb.resize(size, Image.Resampling.NEAREST)))
+        width, height = (max(round(side * LONGEST / longest), 1) for side in image.size)
+        if longest > LONGEST:
+            rgb = rgb.resize((width, height), Image.Resampling.LANCZOS)
+        return cls(name, width, height, data_address(rgb, QUALITY))
 
 
 @dataclass(frozen=True)
@@ -171,9 +178,10 @@ def tile(
         parts.append(f'<path class="truth-casing" d="{areas}{crosses}"/>')
     lines = {"truth": areas, "cross": crosses}
     parts += [f'<path class="{css}" d="{d}"/>' for css, d in lines.items() if d]
+    small = ' class="small"' if max(image.width, image.height) < LONGEST // 2 else ""
     svg = (
-        f'<svg id="{escape(name)}" viewBox="0 0 {image.width} {image.height}" role="img" '
-        f'aria-label="{escape(alternative)}">{"".join(parts)}</svg>'
+        f'<svg id="{escape(name)}"{small} viewBox="0 0 {image.width} {image.height}" '
+        f'role="img" aria-label="{escape(alternative)}">{"".join(parts)}</svg>'
     )
     return ImageDrawing(name, Markup(svg))  # noqa: S704  numbers and escaped names only
 
@@ -232,6 +240,12 @@ def data_address(image: Image.Image, quality: int = 80, longest: int | None = No
     """The image as an address that carries it, so that the page needs no other file."""
     content = jpeg_bytes(image, longest=longest or max(image.size), quality=quality)
     return "data:image/jpeg;base64," + base64.b64encode(content).decode()
+
+
+def _png_address(image: Image.Image) -> str:
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG", optimize=True)
+    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
 
 
 def _steps(values: Float[np.ndarray, "rows columns"]) -> Float[np.ndarray, "rows columns"]:

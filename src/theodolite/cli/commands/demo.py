@@ -6,9 +6,11 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from theodolite.cli.commands.audit import audit
+from theodolite._runs.auditing.front import audit
+from theodolite._runs.folder.preparation import check_folder
 from theodolite.cli.options import Overwrite, option
-from theodolite.datasets.digit_strokes import digit_strokes
+from theodolite.datasets.digit_strokes import digit_images, digit_strokes
+from theodolite.evidence.subject import Subject
 
 
 def demo(
@@ -17,9 +19,13 @@ def demo(
 ) -> None:
     """Audit a small digit classifier and write its report."""
     typer.echo("A concept bottleneck reads digits by ten strokes: a nine, because of the loop.\n")
+    check_folder(out / "run", overwrite=overwrite)
     out.mkdir(parents=True, exist_ok=True)
     arrays = out / "strokes.npz"
     np.savez(arrays, **digit_strokes())
     claim = "This digit, because of these strokes"
-    audit([str(arrays)], out=out / "run", overwrite=overwrite, claim=claim, quiet=True)
-    typer.echo(f"\nthe arrays: {arrays}\nthe same again: theodolite audit {arrays} --out runs/mine")
+    subject = Subject("a concept bottleneck of ten strokes", data="digits of scikit-learn")
+    result = audit(arrays, images=digit_images(), claim=claim, subject=subject)
+    typer.echo(result)
+    typer.echo(f"\nreport: {result.save(out / 'run', overwrite=overwrite)}\narrays: {arrays}")
+    typer.echo(f"the same again: theodolite audit {arrays} --out runs/mine")
