@@ -111,6 +111,15 @@ def test_leakage_verdict_labels_settled_by_concepts() -> None:
     assert _answer(FREE, None, caveat=settled).answer == "inconclusive"
 
 
+@pytest.mark.parametrize("each", [GOOD, BAD, VAGUE])
+def test_leakage_verdict_settled_labels_quote_the_worst_concept(each: Score) -> None:
+    settled = Caveat("no_headroom", "the true concepts already determine the label")
+    found = _answer(FREE, each, caveat=settled)
+    assert found.score is not None
+    assert found.score.metric == "predictive_task_leakage"
+    assert "The value of c2 tells 30.0 % (95 % CI 29.0–31.0 %)" in found.summary
+
+
 def test_leakage_verdict_too_many_values_forbid_yes_not_no() -> None:
     many = Caveat("underpowered", "too many", ("yes", "partly"))
     assert _answer(FREE, GOOD, caveat=many).answer == "inconclusive"

@@ -25,6 +25,9 @@ class _Each:
     names: tuple[str, ...]
     mean_free: float
     """P-value of a mean over concepts as large as is accepted, or larger."""
+    values: np.ndarray
+    level: float
+    """Of the intervals."""
 
     @property
     def undefined(self) -> list[str]:
@@ -46,6 +49,14 @@ class _Each:
         """P-value of no concept leaking more than is accepted, corrected for their number."""
         p = self.tests.p_above_tolerance
         return 1.0 if np.isnan(p).all() else float(min(1.0, len(p) * np.nanmin(p)))
+
+    def told(self, place: int) -> str:
+        """Return what the value of a concept tells, with its interval and what is accepted."""
+        low, high = (max(float(end[place]), 0.0) for end in (self.tests.low, self.tests.high))
+        ends = f"{100 * self.level:.0f} % CI {100 * low:.1f}–{100 * high:.1f} %"
+        share = f"{_share(float(self.values[place]))} ({ends})"
+        text = f"The value of {self.names[place]} tells {share} of what its concept leaves"
+        return f"{text} open; up to {_share(self.tests.tolerance)} is accepted."
 
     def worst(self, alpha: float) -> list[str]:
         """Return the concepts that leak too much, the largest lower ends first."""
@@ -94,10 +105,11 @@ def leakage_verdict(
     if joint.n_clusters is None and answer != "not_evaluated":
         text = f"{text} {INDEPENDENT}"
     known = None if math.isnan(p) else p
-    required = joint.n_required if reason == "underpowered" else None
+    deciding = each if _is_settled(joint) and each is not None else joint
+    required = deciding.n_required if reason == "underpowered" else None
     return Verdict(
-        "leak_free", QUESTIONS["leak_free"], answer, text, joint, reason, known,
-        min_detectable_effect=_least_detectable(joint, alpha), n_required=required,
+        "leak_free", QUESTIONS["leak_free"], answer, text, deciding, reason, known,
+        min_detectable_effect=_least_detectable(deciding, alpha), n_required=required,
     )  # fmt: skip
 
 
@@ -124,7 +136,8 @@ def _each(score: Score | None) -> _Each | None:
     if score is None or score.detail is None or score.detail.tests is None:
         return None
     free = 1.0 if score.defect is None else score.defect.p_below_tolerance
-    return _Each(score.detail.tests, score.detail.names, free)
+    detail, level = score.detail, 0.95 if score.interval is None else score.interval.level
+    return _Each(score.detail.tests, detail.names, free, detail.values, level)
 
 
 def _is_settled(joint: Score) -> bool:
@@ -176,16 +189,22 @@ def _decide(joint: Score, each: _Each | None, alpha: float) -> tuple[Answer, Rea
 
 def _settled(each: _Each | None, alpha: float, *, too_much: bool) -> tuple[Answer, Reason, str]:
     """Of true concepts that determine the label: only single concepts can tell."""
-    text = "All true concepts together already determine the label"
+    text = "The true concepts already determine the label"
     if each is None:
         return "inconclusive", "no_headroom", f"{text}, and no concept was tested by itself."
+    text = f"{text}."
+    if np.isnan(each.tests.p_below_tolerance).all():
+        return "inconclusive", "undefined", f"{text} None could be tested."
     if too_much:
-        names = _listed(each.worst(alpha / 2))
-        more = f"but the value of {names} tells more about it than its own concept does"
-        return "no", "", f"{text}, {more}{_limit_of_each(each)}"
+        leaking = each.worst(alpha / 2)
+        others = f" So do the values of {_listed(leaking[1:])}." if len(leaking) > 1 else ""
+        return "no", "", f"{text} {each.told(each.names.index(leaking[0]))}{others}"
+    largest = each.told(int(np.nanargmax(each.tests.high)))
     if each.p_all_free <= alpha:
-        return "yes", "", f"{text}. No value tells more than its own concept{_limit_of_each(each)}"
-    return "inconclusive", "underpowered", f"{text}; single concepts are too uncertain to tell."
+        return "yes", "", f"{text} None leaks. {largest}"
+    if each.undefined:
+        return "inconclusive", "undefined", f"{text} {_listed(each.undefined)} could not be tested."
+    return "inconclusive", "underpowered", f"{text} {largest}"
 
 
 def _share(value: float) -> str:
