@@ -21,10 +21,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from theodolite._planted.concepts import planted_concepts
-from theodolite._runs.comparison.intervals import ResamplingSource, student_test
-from theodolite._runs.comparison.pairing import Difference, Side, difference, rows_of
-from theodolite._runs.comparison.planning import RecipeVariances, power_of_recipes
-from theodolite._runs.comparison.recipe import SeedVariances, recipe_test
+from theodolite._runs.comparison.intervals import ResamplingSource, run_student_test
+from theodolite._runs.comparison.paired_differences import (
+    ComparisonSide,
+    Difference,
+    compute_difference,
+    resample_rows,
+)
+from theodolite._runs.comparison.recipe import SeedVariances, run_recipe_test
+from theodolite._runs.comparison.sample_sizes import RecipeVariances, compute_recipe_power
 from theodolite._scoring.request import MetricRequest, Resampling
 from theodolite._stats.intervals import Estimate
 from theodolite.evidence.axes import Samples
@@ -64,11 +69,11 @@ def formula_draw(cell: Cell, random: np.random.Generator) -> tuple[float, float]
         float(cell.common * seen[0]), cell.n,
     )  # fmt: skip
     source = ResamplingSource("samples", cell.n, 0.95, 100.0)
-    recipe = recipe_test(value, variances, source)
+    recipe = run_recipe_test(value, variances, source)
     assert recipe is not None
     over_samples = (cell.common + 2 * own / cell.seeds) * float(seen[1])
     these = Estimate(value, over_samples, cell.n - 1, "samples", 1000)
-    return recipe.p, student_test(these, source, "normal numbers").p
+    return recipe.p, run_student_test(these, source, "normal numbers").p
 
 
 class PlantedVersions:
@@ -120,10 +125,10 @@ def pipeline_draw(
     )  # fmt: skip
     seeds = tuple(range(versions.cell.seeds))
     first, second = (
-        Side(rows_of(request, bundles, resampling), (0,), score, seeds)
+        ComparisonSide(resample_rows(request, bundles, resampling), (0,), score, seeds)
         for bundles in versions.draw(random)
     )
-    return difference(first, second)
+    return compute_difference(first, second)
 
 
 def shares(p: np.ndarray) -> str:
@@ -144,7 +149,7 @@ def table(draws: int) -> None:
                     p = np.array([formula_draw(cell, random) for _ in range(draws)])
                     spread = math.sqrt(seed_sd**2 + cell.common / 2)
                     varied = RecipeVariances(spread, cell.common, n)
-                    planned = power_of_recipes(points, varied, seeds, STRICTEST)
+                    planned = compute_recipe_power(points, varied, seeds, STRICTEST)
                     print(
                         f"{n:5d} {seed_sd:3.1f} {seeds:2d} {points:4.0f}     {shares(p[:, 0])}"
                         f"    {shares(p[:, 1])}    {planned:5.3f}",

@@ -18,7 +18,7 @@ from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.model_selection import train_test_split
 
 import theodolite
-from theodolite._runs.comparison.shares import shares, total_variation
+from theodolite._runs.comparison.attribution_shares import compute_shares, compute_total_variation
 from theodolite.bridges.shap import attribution_evidence
 
 DATA = load_breast_cancer()
@@ -60,8 +60,8 @@ def main() -> None:
     options = parser.parse_args()
     for resampled in (False, True):
         versions = [trained(seed, resampled=resampled) for seed in range(options.trainings)]
-        parts = [shares(np.abs(version.values).sum(axis=0)) for version in versions]
-        pairs = [float(total_variation(a, b)) for a, b in itertools.combinations(parts, 2)]
+        parts = [compute_shares(np.abs(version.values).sum(axis=0)) for version in versions]
+        pairs = [float(compute_total_variation(a, b)) for a, b in itertools.combinations(parts, 2)]
         print("resampled data" if resampled else "other seeds")
         print(f"  pairs {min(pairs):.3f} to {max(pairs):.3f}, median {np.median(pairs):.3f}")
         for floor in (3, 5, 8):

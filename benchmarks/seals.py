@@ -25,7 +25,7 @@ from theodolite._runs.engine.checkpoints import (
     unpack_checkpoint,
 )
 from theodolite._runs.engine.signed_checksums import KEY_FILE, read_seal_key, write_new_key
-from theodolite._storage.packed import packed, unpacked
+from theodolite._storage.packed_arrays import pack_arrays, unpack_arrays
 from theodolite._storage.stores import Store
 
 ARRAYS = {"sums": np.random.default_rng(0).standard_normal((54_000 // 16, 2))}
@@ -41,7 +41,7 @@ def in_memory(entries: int, *, sealing: bool) -> float:
             file, _ = pack_checkpoint(name, ARRAYS, "0" * 64)
             unpack_checkpoint(file, name.key, read_seal_key())
         else:
-            unpacked(packed(ARRAYS), "entry")
+            unpack_arrays(pack_arrays(ARRAYS), "entry")
     return time.process_time() - started
 
 
@@ -55,9 +55,9 @@ def in_folder(store: Store, entries: int, *, sealing: bool) -> float:
             ledger.check(name.key)
         else:
             file = f"{number:064x}.safetensors"
-            store.write(file, packed(ARRAYS))
+            store.write(file, pack_arrays(ARRAYS))
             if store.size(file) is not None:
-                unpacked(store.read(file, MAX_BYTES), file)
+                unpack_arrays(store.read(file, MAX_BYTES), file)
     return time.process_time() - started
 
 

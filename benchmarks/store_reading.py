@@ -27,7 +27,7 @@ import pyarrow as pa
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from support.servers.atomic_s3 import atomic_s3, counted
-from theodolite._storage.buckets.client import client_of
+from theodolite._storage.buckets.client import get_client
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.manifests.manifest import read_manifest
 from theodolite.evidence.read_ahead import read_ahead
@@ -84,7 +84,7 @@ def main() -> None:
             for row in manifest.all_rows()
             if row.length
         ]
-        client = client_of("s3", "bucket")
+        client = get_client("s3", "bucket")
         bare, checked, ours = [], [], []
         for _ in range(3):
             checked.append(unpacked_and_digested(client, ranges, manifest))

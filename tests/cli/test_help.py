@@ -79,9 +79,9 @@ def test_command_tree(group: str) -> None:
 
 WITHOUT_EXTRAS = """
 import importlib.abc, sys
-from theodolite._storage.optional import NOT_FOR_USERS, extras, module_of
+from theodolite._storage.optional import NOT_FOR_USERS, get_module_name, list_extras
 
-missing = {module_of(p) for name, ps in extras().items() if name not in NOT_FOR_USERS for p in ps}
+missing = {get_module_name(p) for name, ps in list_extras().items() if name not in NOT_FOR_USERS for p in ps}
 assert {"torch", "numba", "matplotlib"} <= missing
 missing -= {"numpy", "scipy", "pyarrow", "typer", "jinja2", "theodolite_study"}
 

@@ -7,8 +7,8 @@ import pytest
 
 from support.runs.command_line import theodolite
 from support.runs.compared_runs import BY_CONCEPT, METRICS, spoilt, written
-from theodolite._runs.comparison.planning import number_needed
-from theodolite._runs.comparison.runs import read_run
+from theodolite._runs.comparison.loaded_runs import load_run
+from theodolite._runs.comparison.sample_sizes import find_sample_size
 
 SPARE = "seeds of each run, for the recipe, with samples to spare"
 
@@ -44,10 +44,10 @@ def test_plan_from_one_run_takes_errors_for_unrelated(folder: Path) -> None:
     assert found.returncode == 0, found.stderr
     assert "Give a second run --against." in found.stdout
     told = needed(folder / "a", "--points", "5")
-    score = read_run(folder / "a").headline("exists")
+    score = load_run(folder / "a").headline("exists")
     assert score is not None
     (alone, strictest) = told["samples, for these models"]
-    rough = number_needed(0.05, (2 * score.value * (1 - score.value)) ** 0.5, 0.05, 0.8)
+    rough = find_sample_size(0.05, (2 * score.value * (1 - score.value)) ** 0.5, 0.05, 0.8)
     assert alone is not None and strictest is not None and rough is not None
     assert alone == pytest.approx(rough, rel=0.25) and strictest > alone
     assert told[SPARE] is not None

@@ -12,10 +12,10 @@ import pytest
 
 from support.runs.compared_runs import BY_CONCEPT, METRICS, spoilt, written
 from support.servers.browser import axe_clean, chromium, fitting, opened
-from theodolite._runs.comparison.compare_runs import Comparison, compare
-from theodolite._runs.comparison.leaderboard import Board, leaderboard
-from theodolite._runs.comparison.leaderboard_runs import ExcludedModel
-from theodolite._runs.comparison.runs import read_runs
+from theodolite._runs.comparison.compare_runs import Comparison, compare_runs
+from theodolite._runs.comparison.leaderboard import LeaderboardTable, build_leaderboard
+from theodolite._runs.comparison.leaderboard_runs import ExcludedFolder
+from theodolite._runs.comparison.loaded_runs import load_runs
 from theodolite.report.pages.compare_runs import write_comparison
 from theodolite.report.pages.compare_runs_words import bottom_line, sentence, signed
 from theodolite.report.pages.leaderboard import write_leaderboard
@@ -54,7 +54,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def pairs(folder: Path) -> list[Comparison]:
-    return compare(read_runs([folder / name for name in ("early", "late", "later")]))
+    return compare_runs(load_runs([folder / name for name in ("early", "late", "later")]))
 
 
 @pytest.fixture(scope="module")
@@ -63,12 +63,12 @@ def page(folder: Path, pairs: list[Comparison]) -> Path:
 
 
 @pytest.fixture(scope="module")
-def ranked(folder: Path) -> tuple[list[Board], list[ExcludedModel]]:
-    return leaderboard(folder)
+def ranked(folder: Path) -> tuple[list[LeaderboardTable], list[ExcludedFolder]]:
+    return build_leaderboard(folder)
 
 
 @pytest.fixture(scope="module")
-def table(folder: Path, ranked: tuple[list[Board], list[ExcludedModel]]) -> Path:
+def table(folder: Path, ranked: tuple[list[LeaderboardTable], list[ExcludedFolder]]) -> Path:
     return write_leaderboard(folder.parent / "leaderboard.html", *ranked)
 
 
@@ -111,7 +111,7 @@ def test_changed_answers_come_first(pairs: list[Comparison], tmp_path: Path) -> 
 
 
 def test_leaderboard_shares_places_and_tells_what_is_left_out(
-    ranked: tuple[list[Board], list[ExcludedModel]], table: Path
+    ranked: tuple[list[LeaderboardTable], list[ExcludedFolder]], table: Path
 ) -> None:
     boards, left = ranked
     first, alone = boards

@@ -11,8 +11,8 @@ import theodolite
 from support.servers.browser import MISPLACED, axe_clean, chromium
 from theodolite._planted.concepts import planted_concepts
 from theodolite._runs.auditing.result import AuditResult
-from theodolite._runs.comparison.compare_runs import Comparison, compare
-from theodolite._runs.comparison.runs import read_runs
+from theodolite._runs.comparison.compare_runs import Comparison, compare_runs
+from theodolite._runs.comparison.loaded_runs import load_runs
 from theodolite._scoring.evaluate import Resampling
 from theodolite.dissection.dissect import Dissection
 from theodolite.errors import EvidenceError
@@ -41,7 +41,7 @@ def comparison(result: AuditResult, tmp_path_factory: pytest.TempPathFactory) ->
     result.save(folder / "before")
     after = planted_concepts(60, n_concepts=4, n_classes=3, alignment=1.0)
     theodolite.audit(after, FEW).save(folder / "after")
-    return compare(read_runs([folder / "before", folder / "after"]))[0]
+    return compare_runs(load_runs([folder / "before", folder / "after"]))[0]
 
 
 @pytest.fixture(scope="module")

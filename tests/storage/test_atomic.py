@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from theodolite._storage.atomic import default_cache
+from theodolite._storage.cache_folder import get_default_cache
 
 
 def test_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("THEODOLITE_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", "/of/mine")
-    assert default_cache() == Path("/of/mine/theodolite")
+    assert get_default_cache() == Path("/of/mine/theodolite")
     monkeypatch.setenv("THEODOLITE_CACHE", "/named")
-    assert default_cache() == Path("/named")
+    assert get_default_cache() == Path("/named")

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from support.servers.atomic_s3 import OutlivedServer, atomic_s3, counted
 from theodolite._storage.buckets import objects
-from theodolite._storage.buckets.client import client_of
-from theodolite._storage.buckets.ranges import MOST_GAP, spans_of
+from theodolite._storage.buckets.client import get_client
+from theodolite._storage.buckets.ranges import MOST_GAP, plan_spans
 from theodolite._storage.stores import Store
 from theodolite.errors import EvidenceError, UnsafeInputError
 
@@ -66,7 +66,7 @@ def test_ranges_come_in_order_and_at_once(served: Served) -> None:
     )
 )
 def test_what_is_joined_wastes_little(ranges: list[tuple[str, int, int]]) -> None:
-    spans = spans_of(ranges)
+    spans = plan_spans(ranges)
     assert sorted(n for span in spans for n in span.members) == list(range(len(ranges)))
     for span in spans:
         own = sorted(ranges[n][1:] for n in span.members)
@@ -154,7 +154,7 @@ def test_plain_http_only_where_the_user_says_so(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
     for endpoint, allowed in (("http://127.0.0.1:9", "true"), ("https://127.0.0.1:9", None)):
         monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
-        assert client_of("s3", "bucket").client_options.get("allow_http") == allowed
+        assert get_client("s3", "bucket").client_options.get("allow_http") == allowed
 
 
 def test_azure_addresses(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import theodolite
-from theodolite._storage.optional import NOT_FOR_USERS, extra_of, extras, module_of
+from theodolite._storage.optional import NOT_FOR_USERS, find_extra, get_module_name, list_extras
 
 SOURCE = Path(theodolite.__file__).parent
 OTHERWISE = {"skimage": "explain", "torchmetrics": "torch", "tokenizers": "embed"}
@@ -30,24 +30,25 @@ def test_what_is_required_comes_with_the_extra_that_is_named() -> None:
     wrong = [
         (module, extra)
         for module, extra in calls
-        if module not in map(module_of, extras().get(extra, ())) and OTHERWISE.get(module) != extra
+        if module not in map(get_module_name, list_extras().get(extra, ()))
+        and OTHERWISE.get(module) != extra
     ]
     assert not wrong
 
 
 def test_a_module_leads_to_the_smallest_extra() -> None:
-    assert extra_of("pytorch_grad_cam") == "explain"
-    assert extra_of("torch.nn") == "torch"
-    assert extra_of("optuna") == "tune"
-    assert extra_of("ruff") is None
+    assert find_extra("pytorch_grad_cam") == "explain"
+    assert find_extra("torch.nn") == "torch"
+    assert find_extra("optuna") == "tune"
+    assert find_extra("ruff") is None
 
 
 def test_all_is_for_users() -> None:
-    everything = set(extras()["all"])
+    everything = set(list_extras()["all"])
     assert {"torch", "shap", "theodolite-study"} <= everything
-    tools = {name for extra in NOT_FOR_USERS for name in extras()[extra]}
+    tools = {name for extra in NOT_FOR_USERS for name in list_extras()[extra]}
     users = {
-        p for e, brings in extras().items() if e not in (*NOT_FOR_USERS, "all") for p in brings
+        p for e, brings in list_extras().items() if e not in (*NOT_FOR_USERS, "all") for p in brings
     }
     assert not everything & (tools - users)
     assert all(re.fullmatch(r"[a-z0-9.-]+", name) for name in everything)

@@ -19,7 +19,7 @@ from support.hostile.malicious_zarr import ZARR, array
 from theodolite._storage._parquet_checks import _names_types
 from theodolite._storage.checkpoints import PROGRAMS, read_checkpoint, read_weights
 from theodolite._storage.stores import Store
-from theodolite._storage.zarr.arrays import read_zarr_rows, zarr_about
+from theodolite._storage.zarr.arrays import read_zarr_header, read_zarr_rows
 from theodolite.errors import UnsafeInputError
 
 for needed in ("h5py", "timm", "torch", "zarr"):
@@ -165,7 +165,7 @@ def test_the_canary_dies_where_a_reader_is_careless(careless: dict[str, Path], n
 
 
 ZARR_READERS: dict[str, Callable[[Path], object]] = {
-    "about": lambda folder: zarr_about(Store.at(folder), "a"),
+    "about": lambda folder: read_zarr_header(Store.at(folder), "a"),
     "rows": lambda folder: read_zarr_rows(Store.at(folder), "a", 0, 1),
 }
 """The commands that read Zarr get the same arrays: ``malicious_stores`` plants them."""

@@ -20,7 +20,7 @@ from PIL import Image
 from safetensors.numpy import save_file
 
 from theodolite._storage.arrays import read_npy, read_npz, read_safetensors, write_npy
-from theodolite._storage.images import image_size, jpeg_bytes, read_image, read_mask
+from theodolite._storage.images import encode_jpeg, image_size, read_image, read_mask
 from theodolite._storage.paths import all_or_nothing, confined, sha256_of
 from theodolite._storage.tables import read_parquet, write_parquet
 from theodolite._storage.text import read_csv, read_json, read_json_lines, read_yaml, write_json
@@ -286,7 +286,7 @@ def test_images_come_through(tmp_path: Path) -> None:
     assert read_image(path).size == (8, 4)
     assert image_size(path) == (4, 8)
     assert not read_mask(path).any()
-    small = Image.open(io.BytesIO(jpeg_bytes(read_image(path), longest=4)))
+    small = Image.open(io.BytesIO(encode_jpeg(read_image(path), longest=4)))
     assert small.size == (4, 2)
 
 

@@ -15,24 +15,24 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image, ImageOps, PngImagePlugin
 
-from theodolite._storage import _image_process, shown_images
-from theodolite._storage.shown_images import (
-    ShownImage,
+from theodolite._storage import _image_process, display_images
+from theodolite._storage.display_images import (
+    DisplayImage,
+    encode_drawing,
     shown_from,
-    shown_from_drawing,
 )
 from theodolite._storage.zip_members import read_zip_members
 from theodolite.errors import UnsafeInputError
 
-many = shown_images.shown_images
+many = display_images.encode_untrusted_images
 
 
-def shown_image(content: bytes, name: str, **options: int) -> ShownImage:
+def shown_image(content: bytes, name: str, **options: int) -> DisplayImage:
     (image,) = many([(name, content)], **options)
     return image
 
 
-def shown_images_of_zip(path: Path) -> dict[str, ShownImage]:
+def shown_images_of_zip(path: Path) -> dict[str, DisplayImage]:
     members = read_zip_members(path)
     return dict(zip(members, many(members.items()), strict=True))
 
@@ -50,7 +50,7 @@ def pattern(mode: str = "RGB", size: tuple[int, int] = (40, 24)) -> Image.Image:
     return Image.fromarray(pixels).convert(mode)
 
 
-def opened(found: ShownImage) -> Image.Image:
+def opened(found: DisplayImage) -> Image.Image:
     image = Image.open(io.BytesIO(found.content))
     assert image.size == found.size
     assert image.mode == "RGB"
@@ -246,8 +246,8 @@ def test_a_flood_costs_nothing() -> None:
 
 
 def test_a_file_that_is_too_large_is_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shown_images, "MAX_BYTES", 99)
-    monkeypatch.setattr(shown_images, "_started", lambda: pytest.fail("it was started"))
+    monkeypatch.setattr(display_images, "MAX_BYTES", 99)
+    monkeypatch.setattr(display_images, "_started", lambda: pytest.fail("it was started"))
     with pytest.raises(UnsafeInputError, match="got 100 bytes; needed at most 99"):
         shown_image(bytes(100), "x")
 
@@ -297,7 +297,7 @@ def test_a_decoder_that_is_taken_over(
     what: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if "sleep" in what:
-        monkeypatch.setattr(shown_images, "SECONDS", 0.3)
+        monkeypatch.setattr(display_images, "SECONDS", 0.3)
     changed_child(tmp_path, monkeypatch, BAD.format(what=what))
     large = file_of(pattern(size=(400, 300)), "PNG")
     assert len(large) > 1000
@@ -358,7 +358,7 @@ def test_from_a_image_in_memory() -> None:
     given = pattern(size=(300, 150))
     given.info["comment"] = given.info["icc_profile"] = b"secret"
     before = pixels(given)
-    found = shown_from_drawing(given, longest=100)
+    found = encode_drawing(given, longest=100)
     assert (found.suffix, found.size) == ("png", (100, 50)) and b"secret" not in found.content
     photograph = shown_from(given, longest=100)
     assert (photograph.suffix, photograph.size) == ("jpg", (100, 50))
@@ -370,8 +370,8 @@ def test_from_a_image_in_memory() -> None:
 def test_a_palette_is_kept() -> None:
     given = pattern().quantize(9)
     given.info["icc_profile"] = b"secret"
-    found = shown_from_drawing(given)
+    found = encode_drawing(given)
     shown = Image.open(io.BytesIO(found.content))
     assert shown.mode == "P" and b"secret" not in found.content
     assert_array_equal(pixels(shown.convert("RGB")), pixels(given.convert("RGB")))
-    assert opened(shown_from_drawing(given, longest=20)).size == (20, 12)
+    assert opened(encode_drawing(given, longest=20)).size == (20, 12)

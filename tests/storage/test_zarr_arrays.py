@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from theodolite._storage.stores import Store
 from theodolite._storage.zarr import arrays as zarr_arrays
-from theodolite._storage.zarr.arrays import ZarrAbout, ZarrWriter, read_zarr_rows, zarr_about
+from theodolite._storage.zarr.arrays import ZarrHeader, ZarrWriter, read_zarr_header, read_zarr_rows
 from theodolite._storage.zarr.header import NUMBERS
 from theodolite.errors import EvidenceError, UnsafeInputError
 
@@ -32,7 +32,7 @@ def test_rows_come_back(store: Store) -> None:
     with ZarrWriter(store, "a/b", np.float16, (5, 3), shard_rows=4, chunk_rows=2) as writer:
         for some in (ROWS[:1], ROWS[1:1], ROWS[1:6], ROWS[6:]):
             writer.append(some)
-    assert zarr_about(store, "a/b") == ZarrAbout((7, 5, 3), np.dtype(np.float16), 4)
+    assert read_zarr_header(store, "a/b") == ZarrHeader((7, 5, 3), np.dtype(np.float16), 4)
     for first, last in ((0, 7), (0, 0), (7, 7), (3, 5), (6, 7), (1, 4)):
         found = read_zarr_rows(store, "a/b", first, last)
         np.testing.assert_array_equal(found, ROWS[first:last], strict=True)
@@ -161,9 +161,9 @@ def test_rows_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             with pytest.raises(UnsafeInputError, match=says):
                 read_zarr_rows(store, "a", 0, 7)
     with pytest.raises(UnsafeInputError, match="nothing there"):
-        zarr_about(store, "none")
+        read_zarr_header(store, "none")
     with pytest.raises(UnsafeInputError, match="a relative path"):
-        zarr_about(store, "../a")
+        read_zarr_header(store, "../a")
 
 
 def test_a_missing_file_is_not_taken_for_zeros(store: Store) -> None:

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from theodolite._storage import zip_members
-from theodolite._storage.images import image_from
+from theodolite._storage.images import parse_image
 from theodolite._storage.zip_members import read_zip_members
 from theodolite.errors import UnsafeInputError
 
@@ -151,11 +151,11 @@ def image(kind: str) -> bytes:
 
 
 def test_images_from_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = image_from(image("PNG"), "a.png")
+    found = parse_image(image("PNG"), "a.png")
     assert (found.size, found.mode, found.getpixel((0, 0))) == ((8, 4), "RGB", (200, 200, 200))
     for content in (b"", b"<svg/>", image("GIF"), image("JPEG")[:100]):
         with pytest.raises(UnsafeInputError, match="image 'b': got something"):
-            image_from(content, "b")
+            parse_image(content, "b")
     monkeypatch.setattr("theodolite._storage.images.MAX_PIXELS", 31)
     with pytest.raises(UnsafeInputError, match="8 x 4 pixels"):
-        image_from(image("PNG"), "a.png")
+        parse_image(image("PNG"), "a.png")

@@ -17,7 +17,7 @@ from theodolite._runs.folder.spec_answers import build_requests
 from theodolite._runs.run_content import MAX_SAMPLES
 from theodolite._runs.stored_bundles import StoredBundles, count_array_bytes
 from theodolite._scoring.evaluate import MetricRequest, MetricRun, Resampling, evaluate_all
-from theodolite._storage.traffic import traffic_so_far
+from theodolite._storage.traffic import get_traffic
 from theodolite._verdicts.answers import requests_for
 from theodolite._verdicts.notes import subsample_notes
 from theodolite.evidence.base import Evidence, flatten_entries
@@ -161,10 +161,10 @@ def _time_drawing(shards: Shards) -> PassCost:
     """Samples are drawn from all pieces, which are read for it."""
     pieces = shards.shards()
     for _ in range(2):  # the first time may read what all pieces share
-        started, before = time.perf_counter(), traffic_so_far()
+        started, before = time.perf_counter(), get_traffic()
         pieces[0].evidence()
     seconds = time.perf_counter() - started
-    read = traffic_so_far().since(before)
+    read = get_traffic().since(before)
     return PassCost("drawing", len(pieces), len(pieces), (seconds,), read)
 
 

@@ -11,8 +11,8 @@ from theodolite._runs.folder.file_names import PER_SAMPLE
 from theodolite._runs.folder.run_records import ProducedRecord, RunRecord
 from theodolite._runs.folder.spec_answers import build_scores_file
 from theodolite._runs.folder_reader import RunFolder
-from theodolite._storage.images import image_from
-from theodolite._storage.records import as_written
+from theodolite._storage.images import parse_image
+from theodolite._storage.records import normalize_record
 from theodolite._storage.tables import (
     Words,
     parquet_bytes,
@@ -46,15 +46,15 @@ class MemoryMaterial:
 
     @cached_property
     def record(self) -> RunRecord:
-        return as_written(self.run)
+        return normalize_record(self.run)
 
     @cached_property
     def made_record(self) -> ProducedRecord:
-        return as_written(self.content.record)
+        return normalize_record(self.content.record)
 
     @cached_property
     def scores_file(self) -> ScoresFile:
-        return as_written(build_scores_file(self.content.spec, self.content.answers))
+        return normalize_record(build_scores_file(self.content.spec, self.content.answers))
 
     @cached_property
     def scored(self) -> tuple[list[Score], list[NotComputedRecord]]:
@@ -94,10 +94,10 @@ class MemoryMaterial:
     def image(self, file: str) -> Image.Image:
         if self.carried is not None:
             return self.carried.image(file)
-        return image_from(self.content.images[file], file)
+        return parse_image(self.content.images[file], file)
 
     def conflicts(self) -> ConflictsFile:
-        return as_written(self.content.conflicts)
+        return normalize_record(self.content.conflicts)
 
     def sample_images(self) -> list[str]:
         return []

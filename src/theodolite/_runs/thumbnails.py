@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Int, Num, UInt8
 from PIL import Image
 
-from theodolite._storage.images import jpeg_bytes, read_image
+from theodolite._storage.images import encode_jpeg, read_image
 from theodolite.errors import EvidenceError
 from theodolite.evidence.foreign_arrays import to_labeled_array
 
@@ -97,7 +97,7 @@ def _to_image(image: Image.Image | np.ndarray, low: float, high: float) -> Image
 
 def _encode(image: Image.Image) -> bytes:
     if max(image.size) > MAX_LOSSLESS:
-        return jpeg_bytes(image, longest=MAX_PIXELS)
+        return encode_jpeg(image, longest=MAX_PIXELS)
     buffer = io.BytesIO()
     image.save(buffer, "PNG")
     return buffer.getvalue()

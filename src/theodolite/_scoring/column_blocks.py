@@ -16,7 +16,7 @@ from theodolite._scoring.failures import RAISED, encode_error, is_limited_to_req
 from theodolite._scoring.request import MetricRequest
 from theodolite._scoring.subsamples import Subsample
 from theodolite._scoring.values import Values
-from theodolite._storage.packed import digest_of
+from theodolite._storage.packed_arrays import digest_arrays
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.plain_arrays import (
     from_sample_arrays,
@@ -105,7 +105,7 @@ class ColumnBlocks:
                 "part": job.describe({}),
                 "samples": job.plan.n,
                 "concepts": n,
-                "common": digest_of(common.arrays()),
+                "common": digest_arrays(common.arrays()),
                 "truths": "" if truths is None else truths.digest,
             },
             names=[f"{job.request.metric.name}, {_get_item_name(part.item)}" for part in items],

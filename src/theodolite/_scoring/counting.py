@@ -15,7 +15,7 @@ from theodolite._scoring.plan import Plan
 from theodolite._scoring.request import MetricRequest
 from theodolite._scoring.values import Values
 from theodolite._stats.groups import SampleGroups, sum_resampled_groups
-from theodolite._storage.packed import digest_of
+from theodolite._storage.packed_arrays import digest_arrays
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.plugins import is_ours
 from theodolite.evidence.workers import Arrays
@@ -123,7 +123,7 @@ class StateJob:
             "draw": self.draw,
             "rows": [self.rows.start, self.rows.stop],
             "plan": self.plan.describe(),
-            "sums": digest_of(sums[name]) if name in sums else "",
+            "sums": digest_arrays(sums[name]) if name in sums else "",
         } | self._packages()
 
     def _packages(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import re
 import struct
 from typing import Any
 
-from theodolite._storage.memory import check_memory
+from theodolite._storage.memory_limit import check_memory
 from theodolite.errors import UnsafeInputError
 
 MAX_FILE_BYTES = 1 << 34

@@ -14,7 +14,7 @@ INSTALL = 'pip install "theodolite[store]"'
 
 
 @contextmanager
-def plainly(what: str) -> Iterator[None]:
+def explain_store_error(what: str) -> Iterator[None]:
     """Say what went wrong; only that a disk is full is left as it is, for the callers that wait.
 
     Every client of an object store has errors of its own, so all are caught.
@@ -52,7 +52,7 @@ def _from_client(what: str, error: Exception) -> EvidenceError:
     return EvidenceError(what, _line(error), "a store that answers")
 
 
-def without(address: str) -> str:
+def strip_credentials(address: str) -> str:
     """The address, without a user and a password: they must not be in messages."""
     scheme, mark, rest = address.partition("://")
     host, slash, path = rest.partition("/")

@@ -16,8 +16,8 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as serialize
 
-from theodolite._storage.memory import check_memory
-from theodolite._storage.paths import _suspicious, all_or_nothing, existing
+from theodolite._storage.memory_limit import check_memory
+from theodolite._storage.paths import _is_suspicious, all_or_nothing, existing
 from theodolite.errors import UnsafeInputError
 
 MAX_MEMBERS = 1_000
@@ -31,7 +31,7 @@ _HEADER_FAULTS = (ValueError, KeyError, EOFError, SyntaxError, TypeError, Recurs
 def read_npy(path: Path, *, mapped: bool = False) -> np.ndarray:
     """One array. ``mapped`` leaves it on disk until it is touched."""
     with existing(path, "array").open("rb") as stream:
-        shape, dtype, start, _ = npy_header(stream, path.name)
+        shape, dtype, start, _ = read_npy_header(stream, path.name)
         needed = start + math.prod(shape) * dtype.itemsize
         size = path.stat().st_size
     if size != needed:
@@ -41,7 +41,7 @@ def read_npy(path: Path, *, mapped: bool = False) -> np.ndarray:
     return np.asarray(array)
 
 
-def npy_header(
+def read_npy_header(
     stream: io.BufferedIOBase, name: str
 ) -> tuple[tuple[int, ...], np.dtype[Any], int, bool]:
     """Shape, type, where values begin, and whether they lie column by column."""
@@ -71,14 +71,14 @@ def npy_header(
 def read_npz(path: Path) -> dict[str, np.ndarray]:
     """The arrays of a .npz file by name, if they fit into the memory that may be taken."""
     with existing(path, "arrays").open("rb") as stream:
-        return npz_from(stream, path.name)
+        return parse_npz(stream, path.name)
 
 
-def npz_from(file: io.BufferedIOBase, name: str) -> dict[str, np.ndarray]:
+def parse_npz(file: io.BufferedIOBase, name: str) -> dict[str, np.ndarray]:
     """The same from a stream; sizes are those of the archive's list and of each array's header."""
-    with npz_members(file, name) as members:
+    with list_npz_members(file, name) as members:
         sizes = (max(m.packed.file_size, m.size) for m in members.values())
-        check_memory(sum(sizes), f"arrays {name!r}", streamed_instead(name))
+        check_memory(sum(sizes), f"arrays {name!r}", suggest_streaming(name))
         arrays = {}
         for key, member in members.items():
             with member.opened() as stream:
@@ -86,7 +86,7 @@ def npz_from(file: io.BufferedIOBase, name: str) -> dict[str, np.ndarray]:
     return arrays
 
 
-def streamed_instead(name: str) -> str:
+def suggest_streaming(name: str) -> str:
     """What to do about evidence that is too large to be unpacked."""
     return (
         f"Write it in pieces, which takes little memory: `theodolite data store {name} NEW`, then "
@@ -119,7 +119,7 @@ class NpzMember:
 
 
 @contextmanager
-def npz_members(
+def list_npz_members(
     file: io.BufferedIOBase, name: str, chosen: Sequence[str] | None = None
 ) -> Iterator[dict[str, NpzMember]]:
     """Some arrays of a .npz file by name, or all, none of them unpacked but for its header."""
@@ -143,11 +143,11 @@ def npz_members(
 
 def _member(archive: zipfile.ZipFile, packed: zipfile.ZipInfo, name: str) -> NpzMember:
     what = f"array {packed.filename!r} of {name!r}"
-    if reason := _suspicious(packed.orig_filename):  # before zipfile cuts it at a NUL
+    if reason := _is_suspicious(packed.orig_filename):  # before zipfile cuts it at a NUL
         raise UnsafeInputError(what, reason, "a plain name")
     with archive.open(packed) as stream:
         opened = cast(io.BufferedIOBase, stream)
-        shape, dtype, start, by_columns = npy_header(opened, packed.filename)
+        shape, dtype, start, by_columns = read_npy_header(opened, packed.filename)
     needed = start + math.prod(shape) * dtype.itemsize
     if packed.file_size != needed:
         got = f"{packed.file_size:,} bytes"
@@ -155,10 +155,10 @@ def _member(archive: zipfile.ZipFile, packed: zipfile.ZipInfo, name: str) -> Npz
     return NpzMember(archive, packed, shape, dtype, by_columns)
 
 
-def npy_from(content: bytes, name: str) -> np.ndarray:
+def parse_npy(content: bytes, name: str) -> np.ndarray:
     """An array from the bytes of a .npy file."""
     stream = io.BytesIO(content)
-    shape, dtype, start, _ = npy_header(stream, name)
+    shape, dtype, start, _ = read_npy_header(stream, name)
     needed = start + math.prod(shape) * dtype.itemsize
     if len(content) != needed:
         raise UnsafeInputError(f"array {name!r}", f"{len(content):,} bytes", f"{needed:,}; cut off")
@@ -168,7 +168,7 @@ def npy_from(content: bytes, name: str) -> np.ndarray:
 
 def _array_from(stream: io.BufferedIOBase, name: str) -> np.ndarray:
     """An array of the size that its header says, filled as its bytes come."""
-    shape, dtype, _, by_columns = npy_header(stream, name)
+    shape, dtype, _, by_columns = read_npy_header(stream, name)
     flat = np.empty(math.prod(shape), dtype)
     room = flat.view(np.uint8) if flat.size and dtype.itemsize else np.empty(0, np.uint8)
     place = 0
@@ -191,7 +191,7 @@ def read_safetensors(path: Path) -> dict[str, np.ndarray]:
     header = struct.unpack("<Q", lead)[0] if len(lead) == 8 else 0
     if not 2 <= header <= min(MAX_SAFETENSORS_HEADER, path.stat().st_size):
         raise UnsafeInputError(what, f"a header of {header:,} bytes", "a .safetensors file")
-    check_memory(path.stat().st_size, what, streamed_instead(path.name))
+    check_memory(path.stat().st_size, what, suggest_streaming(path.name))
     try:
         with safe_open(path, framework="numpy") as tensors:
             if len(tensors.keys()) > MAX_TENSORS:

@@ -20,7 +20,7 @@ def read_image(path: Path, mode: str = "RGB") -> Image.Image:
     return _decoded(existing(path, "image"), path.name, mode)
 
 
-def image_from(content: bytes, name: str) -> Image.Image:
+def parse_image(content: bytes, name: str) -> Image.Image:
     """Return an image from bytes, under the same limits."""
     return _decoded(io.BytesIO(content), name, "RGB")
 
@@ -60,7 +60,7 @@ def read_mask(path: Path) -> np.ndarray:
     return np.asarray(read_image(path, "L")) > 127
 
 
-def jpeg_bytes(image: Image.Image, *, longest: int, quality: int = 85) -> bytes:
+def encode_jpeg(image: Image.Image, *, longest: int, quality: int = 85) -> bytes:
     """Return the image as JPEG, reduced to ``longest`` pixels on its longer side."""
     reduced = image.copy()
     reduced.thumbnail((longest, longest), Image.Resampling.LANCZOS)

@@ -41,12 +41,12 @@ Install it: pip install 'theodolite[sae]'.
 
 
 @cache
-def extras() -> dict[str, tuple[str, ...]]:
+def list_extras() -> dict[str, tuple[str, ...]]:
     """Distributions by extra, with those of the extras that it includes.
 
-    >>> extras()["embed"]
+    >>> list_extras()["embed"]
     ('onnxruntime', 'tokenizers')
-    >>> "torch" in extras()["explain"]
+    >>> "torch" in list_extras()["explain"]
     True
     """
     direct: dict[str, list[str]] = {}
@@ -62,35 +62,39 @@ def extras() -> dict[str, tuple[str, ...]]:
         else:
             direct.setdefault(extra, []).append(name)
     names = sorted({*direct, *included})
-    return {name: tuple(sorted(_all_of(name, direct, included))) for name in names}
+    return {name: tuple(sorted(_list_distributions(name, direct, included))) for name in names}
 
 
-def _all_of(extra: str, direct: dict[str, list[str]], included: dict[str, list[str]]) -> set[str]:
-    inside = (_all_of(name.strip(), direct, included) for name in included.get(extra, ()))
+def _list_distributions(
+    extra: str, direct: dict[str, list[str]], included: dict[str, list[str]]
+) -> set[str]:
+    inside = (
+        _list_distributions(name.strip(), direct, included) for name in included.get(extra, ())
+    )
     return set(direct.get(extra, ())).union(*inside)
 
 
-def extra_of(module: str) -> str | None:
+def find_extra(module: str) -> str | None:
     """The extra for users that brings a module with the least beside it.
 
-    >>> extra_of("captum.attr"), extra_of("onnxruntime"), extra_of("no_such")
+    >>> find_extra("captum.attr"), find_extra("onnxruntime"), find_extra("no_such")
     ('explain', 'embed', None)
     """
     top = module.partition(".")[0]
     fitting = [
         (len(brings), extra)
-        for extra, brings in extras().items()
-        if extra not in (*NOT_FOR_USERS, "all") and top in map(module_of, brings)
+        for extra, brings in list_extras().items()
+        if extra not in (*NOT_FOR_USERS, "all") and top in map(get_module_name, brings)
     ]
     return min(fitting)[1] if fitting else None
 
 
-def module_of(distribution: str) -> str:
+def get_module_name(distribution: str) -> str:
     """What is imported of a distribution."""
     return IMPORTS.get(distribution, distribution.replace("-", "_"))
 
 
-def installed(distribution: str) -> str | None:
+def get_installed_version(distribution: str) -> str | None:
     """Its version, or None."""
     try:
         return metadata.version(distribution)

@@ -18,7 +18,7 @@ def confined(root: Path, relative: str) -> Path:
     Absolute paths, ``..``, backslashes, drives, addresses and links that leave the folder are
     refused: such names come from tables that other people wrote.
     """
-    reason = _suspicious(relative)
+    reason = _is_suspicious(relative)
     if reason:
         raise UnsafeInputError(
             f"path {relative!r}",
@@ -38,7 +38,7 @@ def confined(root: Path, relative: str) -> Path:
     return target
 
 
-def _suspicious(relative: str) -> str:
+def _is_suspicious(relative: str) -> str:
     if not relative or "\0" in relative:
         return "an empty name or a NUL"
     if "\\" in relative or ":" in relative:
@@ -78,7 +78,7 @@ def _sha256(stream: BinaryIO) -> str:
     return digest.hexdigest()
 
 
-def sha256_below(root: Path, relative: str) -> str:
+def compute_sha256_below(root: Path, relative: str) -> str:
     """The digest of a file below a folder, opened part by part without following a link."""
     if not hasattr(os, "O_NOFOLLOW") or os.open not in os.supports_dir_fd:
         return sha256_of(confined(root, relative))
@@ -110,12 +110,12 @@ def all_or_nothing(path: Path) -> Iterator[io.BufferedWriter]:
             stream.flush()
             os.fsync(stream.fileno())
         partial.replace(path)
-        _keep_names(path.parent)
+        _sync_folder(path.parent)
     finally:
         partial.unlink(missing_ok=True)
 
 
-def created(path: Path, content: bytes) -> bool:
+def create_file(path: Path, content: bytes) -> bool:
     """Write a file where there is none, complete and synced; False if there is.
 
     A link fails where its name is taken; a rename would replace what is there.
@@ -128,7 +128,7 @@ def created(path: Path, content: bytes) -> bool:
             stream.flush()
             os.fsync(stream.fileno())
         os.link(partial, path)
-        _keep_names(path.parent)
+        _sync_folder(path.parent)
     except FileExistsError:
         return False
     finally:
@@ -137,7 +137,7 @@ def created(path: Path, content: bytes) -> bool:
 
 
 @contextmanager
-def one_writer(folder: Path) -> Iterator[None]:
+def lock_for_writing(folder: Path) -> Iterator[None]:
     """Keep others who ask here out of a folder; a process that dies lets go."""
     import fcntl  # noqa: PLC0415  not on every system
 
@@ -149,7 +149,7 @@ def one_writer(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _keep_names(folder: Path) -> None:
+def _sync_folder(folder: Path) -> None:
     """Have the disk remember which files are in a folder; not all systems can be asked to."""
     if hasattr(os, "O_DIRECTORY"):
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
-from theodolite._storage.text import json_text, read_json, write_json
+from theodolite._storage.text import format_json, read_json, write_json
 from theodolite.errors import EvidenceError, UnsafeInputError
 
 FORMAT_VERSION = 3
@@ -52,11 +52,11 @@ AnyRecord = TypeVar("AnyRecord", bound=Record)
 def read_record(path: Path, kind: type[AnyRecord]) -> AnyRecord:
     """Read one of these files, or say what is wrong with it."""
     try:
-        content = current(read_json(path, "record"), path)
+        content = check_format(read_json(path, "record"), path)
         return kind.model_validate(content, context=READING)
     except ValidationError as error:
         raise UnsafeInputError(
-            f"record {path.name!r}", first_fault(error), "what theodolite wrote"
+            f"record {path.name!r}", describe_first_error(error), "what theodolite wrote"
         ) from error
 
 
@@ -65,12 +65,12 @@ def write_record(path: Path, record: Record) -> None:
     write_json(path, record.model_dump(mode="json"))
 
 
-def as_written(record: AnyRecord) -> AnyRecord:
+def normalize_record(record: AnyRecord) -> AnyRecord:
     """The record as it would be read from its file, in which names are in order."""
-    return type(record).model_validate(json.loads(json_text(record.model_dump(mode="json"))))
+    return type(record).model_validate(json.loads(format_json(record.model_dump(mode="json"))))
 
 
-def first_fault(error: ValidationError) -> str:
+def describe_first_error(error: ValidationError) -> str:
     """The first thing that is wrong, in one line."""
     fault = error.errors()[0]
     place = ".".join(str(part) for part in fault["loc"]) or "the whole"
@@ -78,7 +78,7 @@ def first_fault(error: ValidationError) -> str:
     return f"{place}: {fault['msg']}{more}"
 
 
-def current(content: Any, path: Path) -> Any:
+def check_format(content: Any, path: Path) -> Any:
     """Return the content of a file, or refuse another format in words."""
     if not isinstance(content, dict) or "format_version" not in content:
         return content  # a manifest
@@ -90,12 +90,12 @@ def current(content: Any, path: Path) -> Any:
         raise UnsafeInputError(
             f"record {path.name!r}, written by a newer theodolite (format {version}); this one "
             f"reads up to {FORMAT_VERSION}",
-            hint=_who_reads(path),
+            hint=_get_writer_version(path),
         )
     return content
 
 
-def _who_reads(path: Path) -> str:
+def _get_writer_version(path: Path) -> str:
     """The version that wrote the folder, if its run.json says so."""
     try:
         version = read_json(path.with_name("run.json"))["packages"]["theodolite"]

@@ -12,12 +12,18 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
 
-from theodolite._storage._store_errors import plainly, without
+from theodolite._storage._store_errors import explain_store_error, strip_credentials
 from theodolite._storage.buckets.client import BUCKETS, is_forked
-from theodolite._storage.buckets.forked import ForkedBucket
-from theodolite._storage.buckets.objects import Bucket, at_once
-from theodolite._storage.buckets.ranges import Range, Span, spans_of
-from theodolite._storage.paths import _suspicious, all_or_nothing, confined, created, one_writer
+from theodolite._storage.buckets.forked_bucket import ForkedBucket
+from theodolite._storage.buckets.objects import Bucket, run_concurrently
+from theodolite._storage.buckets.ranges import Range, Span, plan_spans
+from theodolite._storage.paths import (
+    _is_suspicious,
+    all_or_nothing,
+    confined,
+    create_file,
+    lock_for_writing,
+)
 from theodolite._storage.traffic import count_request
 from theodolite.errors import UnsafeInputError
 
@@ -51,7 +57,7 @@ class Store:
             reason = "an address within an address (::)"
         if reason:
             needed = "a folder, or an address that begins with file://, s3://, gs:// or az://"
-            raise UnsafeInputError(f"store {without(text)!r}", reason, needed)
+            raise UnsafeInputError(f"store {strip_credentials(text)!r}", reason, needed)
         return cls(text.rstrip("/") or "/")
 
     def __str__(self) -> str:
@@ -78,7 +84,7 @@ class Store:
             if size is None:
                 raise self._refusal(name, "nothing there", "a file")
         else:
-            with plainly(f"file {name!r} of {self.address!r}"):
+            with explain_store_error(f"file {name!r} of {self.address!r}"):
                 content = self._bucket.read(place, limit)
             count_request(0 if isinstance(content, int) else len(content))
             if not isinstance(content, int):
@@ -95,8 +101,8 @@ class Store:
     def read_ranges(self, ranges: Sequence[Range], at_most: int = AT_ONCE) -> list[memoryview]:
         """Many parts (name, start, length), in their order; in buckets so many at once, and those
         that lie close together in one request."""
-        spans = spans_of(ranges) if self.local is None else _each(ranges)
-        contents = at_once(
+        spans = plan_spans(ranges) if self.local is None else _each(ranges)
+        contents = run_concurrently(
             [partial(self._part, span.name, span.start, span.end - span.start) for span in spans],
             at_most if self.local is None else 1,
         )
@@ -113,7 +119,7 @@ class Store:
             raise self._refusal(name, f"bytes {start} to {start + length}", "bytes of the file")
         content = memoryview(b"")
         if length:
-            with plainly(f"file {name!r} of {self.address!r}"):
+            with explain_store_error(f"file {name!r} of {self.address!r}"):
                 if isinstance(place, Path):
                     content = memoryview(_read_part(place, start, length))
                 else:
@@ -127,7 +133,7 @@ class Store:
     def write(self, name: str, content: bytes) -> None:
         """Write a file that appears only when complete, in place of an earlier one."""
         place = self._place(name)
-        with plainly(f"file {name!r} of {self.address!r}"):
+        with explain_store_error(f"file {name!r} of {self.address!r}"):
             if isinstance(place, Path):
                 with all_or_nothing(place) as stream:
                     stream.write(content)
@@ -138,18 +144,18 @@ class Store:
     def create(self, name: str, content: bytes) -> bool:
         """Write a file where there is none; False if there is: of many that try, only one can."""
         place = self._place(name)
-        with plainly(f"file {name!r} of {self.address!r}"):
+        with explain_store_error(f"file {name!r} of {self.address!r}"):
             if isinstance(place, Path):
-                return created(place, content)
+                return create_file(place, content)
             return self._bucket.create(place, content)
 
     def replace(self, name: str, content: bytes, expected: bytes) -> bool:
         """Write a file in place of a known one; False if it is another by now."""
         place = self._place(name)
-        with plainly(f"file {name!r} of {self.address!r}"):
+        with explain_store_error(f"file {name!r} of {self.address!r}"):
             if not isinstance(place, Path):
                 return self._bucket.replace(place, content, expected)
-            with one_writer(place.parent):
+            with lock_for_writing(place.parent):
                 if place.read_bytes() != expected:
                     return False
                 with all_or_nothing(place) as stream:
@@ -159,14 +165,14 @@ class Store:
     def keeps_conditions(self, name: str) -> bool:
         """Whether ``create`` and ``replace`` can be relied on here; a file is written to try it."""
         place = self._place(name)
-        with plainly(f"store {self.address!r}"):
+        with explain_store_error(f"store {self.address!r}"):
             return isinstance(place, Path) or self._bucket.keeps_conditions(place)
 
     def size(self, name: str) -> int | None:
         """How many bytes a file has; None if there is no such file."""
         place = self._place(name)
         count_request()
-        with plainly(f"file {name!r} of {self.address!r}"):
+        with explain_store_error(f"file {name!r} of {self.address!r}"):
             try:
                 if isinstance(place, Path):
                     return place.stat().st_size if place.is_file() else None
@@ -177,7 +183,7 @@ class Store:
     def names(self, below: str = "") -> list[str]:
         """The files in the store, or in one of its folders; half-written ones are left out."""
         place = self._place(below) if below else self._root()
-        with plainly(f"store {self.address!r}"):
+        with explain_store_error(f"store {self.address!r}"):
             names = _listed(place) if isinstance(place, Path) else self._bucket.keys(place)
         start = f"{PurePosixPath(below)}/" if below else ""
         return sorted(f"{start}{name}" for name in names if not _half_written(name))
@@ -185,7 +191,7 @@ class Store:
     def ages(self) -> dict[str, float]:
         """All files, half-written ones too, and how many seconds ago each was written."""
         place, now = self._root(), time.time()
-        with plainly(f"store {self.address!r}"):
+        with explain_store_error(f"store {self.address!r}"):
             if isinstance(place, Path):
                 return {n: now - (place / n).stat().st_mtime for n in _listed(place)}
             return {key: now - at for key, at in self._bucket.written(place).items()}
@@ -193,7 +199,7 @@ class Store:
     def remove(self, name: str) -> None:
         """Delete a file, if it is there."""
         place = self._place(name)
-        with plainly(f"file {name!r} of {self.address!r}"):
+        with explain_store_error(f"file {name!r} of {self.address!r}"):
             if isinstance(place, Path):
                 place.unlink(missing_ok=True)
             else:
@@ -208,7 +214,7 @@ class Store:
         root = self._root()
         if isinstance(root, Path):
             return confined(root, name)
-        if reason := _suspicious(name):
+        if reason := _is_suspicious(name):
             raise self._refusal(name, reason, "a relative path")
         return f"{root}/{PurePosixPath(name)}".removeprefix("/")
 

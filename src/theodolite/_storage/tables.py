@@ -19,9 +19,9 @@ from theodolite._storage._parquet_checks import (
     own_types,
     unpacked_bytes,
 )
-from theodolite._storage.memory import check_memory, most_memory
+from theodolite._storage.memory_limit import check_memory, get_memory_limit
 from theodolite._storage.paths import all_or_nothing, existing, size_within
-from theodolite._storage.row_files.parquet_pages import page_sizes
+from theodolite._storage.row_files.parquet_pages import read_page_sizes
 from theodolite.errors import UnsafeInputError
 
 Columns = Mapping[str, Sequence[Any] | np.ndarray]
@@ -128,7 +128,7 @@ def _groups(stream: io.BufferedIOBase, what: str) -> Iterator[Any]:
     words = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
     for group in map(metadata.row_group, range(metadata.num_row_groups)):
         for number in range(group.num_columns):  # a page may say more than the footer does
-            check_memory(page_sizes(stream, group.column(number), what).unpacked, what)
+            check_memory(read_page_sizes(stream, group.column(number), what).unpacked, what)
     stream.seek(0)
     file = pq.ParquetFile(stream, read_dictionary=words)
     extended = [field.name for field in file.schema_arrow if not own_types(pa.struct([field]))]
@@ -138,7 +138,7 @@ def _groups(stream: io.BufferedIOBase, what: str) -> Iterator[Any]:
     if len(set(names)) < len(names):
         raise UnsafeInputError(what, f"columns {names}", "distinct names")
     yield file.schema_arrow.empty_table()
-    room = limit = min(MAX_UNPACKED_BYTES, most_memory())
+    room = limit = min(MAX_UNPACKED_BYTES, get_memory_limit())
     for group in range(file.num_row_groups):
         table = file.read_row_group(group)
         room -= sum(unpacked_bytes(part) for column in table.columns for part in column.chunks)
@@ -169,7 +169,7 @@ def read_columns(path: Path, names: Sequence[str], what: str = "table") -> dict[
 
 
 def _csv_header(path: Path, what: str) -> list[str]:
-    size_within(path, min(MAX_CSV_BYTES, most_memory() // 8), what)
+    size_within(path, min(MAX_CSV_BYTES, get_memory_limit() // 8), what)
     with path.open("rb") as stream:
         start = stream.read(MAX_HEADER).decode("utf-8-sig", errors="replace")
     try:

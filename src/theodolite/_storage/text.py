@@ -101,10 +101,10 @@ def read_json_lines(
 def write_json(path: Path, content: Any) -> None:
     """Sorted keys and one way to write each number, so that equal content is equal bytes."""
     with all_or_nothing(path) as stream:
-        stream.write((json_text(content) + "\n").encode())
+        stream.write((format_json(content) + "\n").encode())
 
 
-def json_text(content: Any) -> str:
+def format_json(content: Any) -> str:
     """The same as text."""
     return json.dumps(
         _nan_to_null(content), sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False

@@ -30,6 +30,6 @@ def count_request(read_bytes: int = 0, requests: int = 1) -> None:
         _Count.requests += requests
 
 
-def traffic_so_far() -> Traffic:
+def get_traffic() -> Traffic:
     """All of this process."""
     return Traffic(_Count.bytes, _Count.requests)

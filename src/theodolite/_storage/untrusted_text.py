@@ -7,7 +7,7 @@ from theodolite.errors import EvidenceError
 LOOKED_AT = 1 << 20
 
 
-def check_ours(path: Path, begins: str, ends: str = "") -> None:
+def check_written_by_theodolite(path: Path, begins: str, ends: str = "") -> None:
     """Refuse to replace a file that does not begin, and end, as those that we write."""
     if path.is_dir():
         raise EvidenceError(f"file {path.name!r}", "a folder", "a file")

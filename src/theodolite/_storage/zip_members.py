@@ -5,7 +5,7 @@ import zipfile
 import zlib
 from pathlib import Path
 
-from theodolite._storage.paths import _suspicious, size_within
+from theodolite._storage.paths import _is_suspicious, size_within
 from theodolite.errors import UnsafeInputError
 
 MAX_MEMBERS = 100_000
@@ -58,7 +58,7 @@ def _check(members: list[zipfile.ZipInfo], what: str) -> None:
 def _fault(member: zipfile.ZipInfo) -> tuple[str, str]:
     """What is wrong with a member, and what was needed."""
     name = member.orig_filename  # before zipfile cuts it at a NUL
-    if reason := _suspicious(name):
+    if reason := _is_suspicious(name):
         return reason, "a relative path"
     if member.flag_bits & 1:
         return "an encrypted member", "one that is not"

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 from theodolite._scoring.values import average_defined
-from theodolite._storage.packed import packed, unpacked
+from theodolite._storage.packed_arrays import pack_arrays, unpack_arrays
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import NamedAxis, Samples
 from theodolite.evidence.base import Evidence
@@ -112,7 +112,7 @@ def _framed(arrays: Arrays) -> Block:
         if array.dtype.kind == "U":
             name, array = TEXT + name, np.frombuffer(str(array.item()).encode(), np.uint8)
         plain[name] = array
-    content = packed(plain)
+    content = pack_arrays(plain)
     return np.frombuffer(len(content).to_bytes(HEAD, "little") + content, np.uint8)
 
 
@@ -120,7 +120,7 @@ def _blocks(content: Block) -> Iterator[Arrays]:
     at, whole = 0, content.tobytes()
     while at < len(whole):
         length = int.from_bytes(whole[at : at + HEAD], "little")
-        arrays = unpacked(whole[at + HEAD : at + HEAD + length], "metric state")
+        arrays = unpack_arrays(whole[at + HEAD : at + HEAD + length], "metric state")
         yield {
             name.removeprefix(TEXT): np.asarray(array.tobytes().decode())
             if name.startswith(TEXT)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from PIL.Image import Image
 
 from theodolite._runs.finished_run import read_finished_run
-from theodolite._storage.images import image_from, read_image
+from theodolite._storage.images import parse_image, read_image
 from theodolite._storage.optional import require
 from theodolite._storage.paths import all_or_nothing, confined
 from theodolite._storage.tables import write_parquet
@@ -179,7 +179,7 @@ def _decoded(cell: Any, name: str, files: Path | None) -> Image:
     if cell is None:
         raise EvidenceError(f"image {name!r}", "none", "one in each row")
     if cell.get("bytes") is not None:
-        return image_from(cell["bytes"], name)
+        return parse_image(cell["bytes"], name)
     path_text = str(cell["path"])
     if files is None:
         raise UnsafeInputError(

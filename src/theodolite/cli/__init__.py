@@ -48,9 +48,9 @@ def main() -> NoReturn:
 
 def _extra(error: ModuleNotFoundError) -> str | None:
     """The extra that brings a missing library; one that nothing brings is a fault of ours."""
-    from theodolite._storage.optional import extra_of
+    from theodolite._storage.optional import find_extra
 
-    return extra_of(error.name or "")
+    return find_extra(error.name or "")
 
 
 _usual_warning = warnings.showwarning

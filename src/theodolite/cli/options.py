@@ -96,9 +96,9 @@ def _engine(engine: str, checkpoint_dir: str | None = None, **chosen: Any) -> An
 
 
 def _set_max_memory(text: str | None) -> str | None:
-    from theodolite._storage.memory import choose_most_memory, parse_bytes
+    from theodolite._storage.memory_limit import parse_bytes, set_memory_limit
 
-    choose_most_memory(None if text is None else parse_bytes(text, "--max-memory"))
+    set_memory_limit(None if text is None else parse_bytes(text, "--max-memory"))
     return text
 
 

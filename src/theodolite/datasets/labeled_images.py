@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 from PIL import Image
 
-from theodolite._storage.images import image_from, read_image
+from theodolite._storage.images import parse_image, read_image
 from theodolite._storage.paths import confined, sha256_of
 from theodolite._storage.text import read_named_lines
 from theodolite._storage.zip_members import read_zip_members
@@ -138,7 +138,7 @@ def cub_images(root: Path, *, n_classes: int | None = None) -> LabeledImages:
 
 
 def _from_memory(members: dict[str, bytes], name: str) -> Image.Image:
-    return image_from(members[name], name)
+    return parse_image(members[name], name)
 
 
 def _from_folder(folder: Path, name: str) -> Image.Image:

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from theodolite._storage.arrays import (
-    npz_members,
+    list_npz_members,
     read_npy,
     read_npz,
     read_safetensors,
-    streamed_instead,
+    suggest_streaming,
     write_npy,
 )
-from theodolite._storage.memory import check_memory
+from theodolite._storage.memory_limit import check_memory
 from theodolite._storage.tables import read_parquet, write_parquet
 from theodolite._storage.text import read_json, write_json
 from theodolite.errors import EvidenceError, UnsafeInputError
@@ -245,9 +245,9 @@ def load_arrays(path: Path | str) -> Evidence:
     if read is None and path.exists():
         raise EvidenceError(f"{path.name!r}", f"a file {path.suffix!r}", ".npz or .safetensors")
     if path.suffix == ".npz" and path.is_file():
-        with path.open("rb") as file, npz_members(file, path.name) as members:
+        with path.open("rb") as file, list_npz_members(file, path.name) as members:
             size = sum(member.as_evidence for member in members.values())
-            check_memory(size, f"arrays {path.name!r}", streamed_instead(path.name))
+            check_memory(size, f"arrays {path.name!r}", suggest_streaming(path.name))
     return from_arrays((read or read_npz)(path), repr(path.name))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from theodolite._storage.packed import Arrays
+from theodolite._storage.packed_arrays import Arrays
 from theodolite.evidence.axes import Concepts, Samples
 from theodolite.evidence.base import Bundle, Evidence, flatten_entries
 from theodolite.evidence.ragged import starts_by_axis, with_starts

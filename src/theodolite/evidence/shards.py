@@ -13,7 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from theodolite._stats.sampling import hash_integers
-from theodolite._storage.packed import digest_of
+from theodolite._storage.packed_arrays import digest_arrays
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import NamedAxis, Samples
 from theodolite.evidence.base import Bundle, Evidence, flatten_entries
@@ -72,7 +72,7 @@ def compute_evidence_digest(evidence: Evidence) -> str:
     axes = {n: a.header() for n, a in evidence._axes() if isinstance(a, NamedAxis)}
     text = json.dumps([axes, None if samples.ids is None else [str(i) for i in samples.ids]])
     arrays["of names"] = np.frombuffer(text.encode(), np.uint8)
-    return digest_of({name: np.asarray(a) for name, a in arrays.items() if a is not None})
+    return digest_arrays({name: np.asarray(a) for name, a in arrays.items() if a is not None})
 
 
 def list_plain_fields(evidence: Evidence) -> Iterator[tuple[str, np.ndarray]]:

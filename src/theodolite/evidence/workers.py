@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
-from theodolite._storage.packed import Arrays
+from theodolite._storage.packed_arrays import Arrays
 from theodolite.evidence.read_ahead import read_ahead
 
 __all__ = ["Arrays", "Entry", "Merge", "SerialWorkers", "Tree", "Work", "Workers"]

@@ -99,9 +99,9 @@ if TYPE_CHECKING:
         student_interval,
     )
     from theodolite._stats.resampling import draw_poisson_weights
+    from theodolite._storage.display_images import shown_from
     from theodolite._storage.images import image_size, read_image
     from theodolite._storage.paths import all_or_nothing, confined, existing, sha256_of, size_within
-    from theodolite._storage.shown_images import shown_from
     from theodolite._storage.tables import read_columns, read_parquet, write_parquet
     from theodolite._storage.text import (
         json_from,
@@ -191,7 +191,7 @@ else:
             ),
             "_storage.paths": "all_or_nothing confined existing sha256_of size_within",
             "_storage.images": "image_size read_image",
-            "_storage.shown_images": "shown_from",
+            "_storage.display_images": "shown_from",
             "_storage.tables": "read_columns read_parquet write_parquet",
             "_storage.text": "json_from read_json read_text read_yaml write_json write_yaml",
             "metrics.accepted.intraclass_correlation": "IntraclassCorrelation",

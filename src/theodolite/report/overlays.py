@@ -11,7 +11,7 @@ from markupsafe import Markup, escape
 from PIL import Image, ImageDraw
 
 from theodolite._runs.thumbnails import MAX_LOSSLESS
-from theodolite._storage.images import jpeg_bytes
+from theodolite._storage.images import encode_jpeg
 from theodolite.explainers.rendering import enlarge_map
 from theodolite.report.contours import MOST_RINGS, Ring, contour_rings, ring_area, thinned
 
@@ -238,7 +238,7 @@ def _draw_outline(image: Image.Image, patches: Float[np.ndarray, "height width"]
 
 def data_address(image: Image.Image, quality: int = 80, longest: int | None = None) -> str:
     """The image as an address that carries it, so that the page needs no other file."""
-    content = jpeg_bytes(image, longest=longest or max(image.size), quality=quality)
+    content = encode_jpeg(image, longest=longest or max(image.size), quality=quality)
     return "data:image/jpeg;base64," + base64.b64encode(content).decode()
 
 

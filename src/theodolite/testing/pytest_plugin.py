@@ -40,14 +40,14 @@ def theodolite_gate(request: pytest.FixtureRequest) -> Any:
         floor: Any = (),
         **arguments: Any,
     ) -> Any:
-        from theodolite._runs.comparison.versions import gate_drift  # noqa: PLC0415
+        from theodolite._runs.comparison.versions import check_drift_threshold  # noqa: PLC0415
         from theodolite.errors import EvidenceError  # noqa: PLC0415
 
         try:
             limits, result, report = _audit_or_read(
                 request, evidence, Path(thresholds), run, arguments
             )
-            drift = gate_drift(result, limits, against, floor)
+            drift = check_drift_threshold(result, limits, against, floor)
         except EvidenceError as error:
             pytest.fail(f"theodolite: {error}", pytrace=False)
         from theodolite._verdicts.gates.judge import broken  # noqa: PLC0415

@@ -16,9 +16,9 @@ import theodolite
 from support.runs.command_line import theodolite as command_line
 from theodolite._planted.surrogates import planted_surrogates
 from theodolite._runs.auditing.result import AuditResult
-from theodolite._runs.comparison.compare_runs import compare
-from theodolite._runs.comparison.leaderboard import leaderboard
-from theodolite._runs.comparison.runs import read_runs
+from theodolite._runs.comparison.compare_runs import compare_runs
+from theodolite._runs.comparison.leaderboard import build_leaderboard
+from theodolite._runs.comparison.loaded_runs import load_runs
 from theodolite._runs.finished_run import read_finished_run
 from theodolite._runs.folder_reader import RunFolder
 from theodolite._runs.recomputation import recompute
@@ -169,7 +169,7 @@ def test_runs_held_against_different_outputs_are_not_compared(
 ) -> None:
     asked_of(None).save(tmp_path / "given")
     paths = [folders["own"], tmp_path / "given", folders["stood_in"]]
-    to_given, to_stand_in = compare(read_runs(paths), resamples=20)
+    to_given, to_stand_in = compare_runs(load_runs(paths), resamples=20)
     (faithful,) = [q for q in to_given.questions if q.question == "faithful"]
     why = "faithful to different things: the network, and the outputs you gave"
     assert faithful.line.difference is None and faithful.line.why == why
@@ -185,7 +185,7 @@ def test_a_leaderboard_ranks_like_with_like(folders: dict[str, Path], tmp_path: 
     for name, folder in folders.items():
         shutil.copytree(folder, tmp_path / name)
     shutil.copytree(folders["own"], tmp_path / "own too")
-    (board,), _ = leaderboard(tmp_path, "faithful")
+    (board,), _ = build_leaderboard(tmp_path, "faithful")
     notes = {row.run.name: row.note for row in board.standings}
     assert notes == {
         "own": "", "own too": "", "given": "held against the outputs you gave, unlike the others",

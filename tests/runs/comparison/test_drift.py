@@ -9,9 +9,14 @@ import pytest
 from numpy.testing import assert_allclose
 
 import theodolite
-from theodolite._runs.comparison.drift import version_drift
-from theodolite._runs.comparison.samples import NotComparableError
-from theodolite._runs.comparison.shares import Magnitudes, ShareDrift, share_drift, total_variation
+from theodolite._runs.comparison.aligned_samples import NotComparableError
+from theodolite._runs.comparison.attribution_shares import (
+    Magnitudes,
+    ShareDrift,
+    compute_share_drift,
+    compute_total_variation,
+)
+from theodolite._runs.comparison.drift import compute_version_drift
 from theodolite._scoring.request import Resampling
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Samples
@@ -160,7 +165,7 @@ def test_what_is_not_comparable_says_why() -> None:
     with pytest.raises(EvidenceError, match="scales: log-odds and probability"):
         theodolite.attribution_drift(*scales)
     with pytest.raises(NotComparableError, match="no attributions"):
-        version_drift([[{}], [{}]])
+        compute_version_drift([[{}], [{}]])
     with pytest.raises(EvidenceError, match="not percent"):
         theodolite.attribution_drift(old, old, at_most=20)
     numbered = [AttributionEvidence(values=np.ones((4, 2)) * k) for k in (1, 2)]
@@ -221,7 +226,7 @@ def planted(random: np.random.Generator, n: int, p: int, move: float, tail: floa
     luck[1] = 0.5 * luck[0] + np.sqrt(0.75) * luck[1]
     sizes = np.exp(tail * luck - tail**2 / 2) * np.stack([old, new])[:, None]
     names = tuple(f"{j}" for j in range(p))
-    return [Magnitudes(names, side) for side in sizes], float(total_variation(old, new))
+    return [Magnitudes(names, side) for side in sizes], float(compute_total_variation(old, new))
 
 
 CELLS = list(itertools.product((50, 200, 800), (5, 30), (0.0, 0.1, 0.5), (0.5, 1.2)))
@@ -239,7 +244,7 @@ def test_the_interval_covers_the_drift_of_the_population(
     missed = 0
     for seed in range(draws):
         (old, new), truth = planted(random, n, p, move, tail)
-        interval = share_drift([old], [new], samples, Resampling(200, seed=seed)).interval
+        interval = compute_share_drift([old], [new], samples, Resampling(200, seed=seed)).interval
         assert interval is not None
         missed += not interval.low <= truth <= interval.high
     assert missed / draws <= (0.09 if FULL else 0.11)

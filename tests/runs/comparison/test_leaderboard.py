@@ -12,7 +12,11 @@ from hypothesis import strategies as st
 
 from support.runs.compared_runs import spoilt, written
 from theodolite._runs.comparison import leaderboard as boards
-from theodolite._runs.comparison.leaderboard import Board, leaderboard, places_of
+from theodolite._runs.comparison.leaderboard import (
+    LeaderboardTable,
+    build_leaderboard,
+    compute_rank_ranges,
+)
 from theodolite.report.pages.leaderboard import sentences, write_leaderboard
 
 
@@ -37,11 +41,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def first(folder: Path) -> Board:
-    return leaderboard(folder)[0][0]
+def first(folder: Path) -> LeaderboardTable:
+    return build_leaderboard(folder)[0][0]
 
 
-def test_a_run_with_a_no_is_not_put_first(folder: Path, first: Board) -> None:
+def test_a_run_with_a_no_is_not_put_first(folder: Path, first: LeaderboardTable) -> None:
     assert [(one.run.name, one.place) for one in first.standings] == [
         ("hard", "1"), ("easy", "2–3"), ("easy again", "2–3"),
     ]  # fmt: skip
@@ -50,19 +54,19 @@ def test_a_run_with_a_no_is_not_put_first(folder: Path, first: Board) -> None:
     assert ranked.startswith(
         "Ranked by: questions failed, then “Is the named concept in the input?”. hard"
     )
-    asked = leaderboard(folder, "exists")[0][0]
+    asked = build_leaderboard(folder, "exists")[0][0]
     assert [one.run.name for one in asked.standings] == ["easy", "easy again", "hard"]
     assert sentences(asked)[0].startswith("Ranked by: “Is the named concept in the input?”. easy")
 
 
-def test_runs_with_the_same_evidence_are_marked(first: Board) -> None:
+def test_runs_with_the_same_evidence_are_marked(first: LeaderboardTable) -> None:
     assert {one.run.name: one.same_as for one in first.standings} == {
         "hard": "", "easy": "", "easy again": "easy",
     }  # fmt: skip
 
 
 def test_lone_and_broken_runs_are_told_in_words(folder: Path, tmp_path: Path) -> None:
-    tables, left = leaderboard(folder)
+    tables, left = build_leaderboard(folder)
     assert sentences(tables[1]) == ["One run on 12 samples: nothing to compare with."]
     assert [(one.name, one.why) for one in left] == [("lost", "broken: scores.json is missing")]
     text = write_leaderboard(tmp_path / "page.html", tables, left).read_text()
@@ -74,15 +78,15 @@ def test_pairs_are_short_and_evidence_is_freed(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = []
-    real = boards.lines_of
+    real = boards.build_rows
 
     def watched(runs: Any, keys: Any, resampling: Any, progress: Any) -> Any:
         seen.append((resampling.resamples, "evidence" in runs[1].__dict__))
         return real(runs, keys, resampling, progress)
 
-    monkeypatch.setattr(boards, "lines_of", watched)
+    monkeypatch.setattr(boards, "build_rows", watched)
     monkeypatch.setattr(boards, "SHORT", 30)
-    found = leaderboard(folder)[0]
+    found = build_leaderboard(folder)[0]
     assert seen == [(30, False)] * 3
     assert not [one for b in found for one in b.standings if "evidence" in one.run.__dict__]
 
@@ -101,7 +105,7 @@ def test_places_never_fall_down_the_page(noes: list[int], seed: int) -> None:
         for b in range(a + 1, n)
         if random.random() < 0.5
     }
-    places = places_of(noes, surely)
+    places = compute_rank_ranges(noes, surely)
     assert all(1 <= first <= last <= n for first, last in places)
     for a in range(n):
         for b in range(n):

@@ -12,11 +12,11 @@ from numpy.testing import assert_allclose
 from scipy.stats import ttest_rel
 
 from support.runs.compared_runs import BY_CONCEPT, METRICS, spoilt, written
-from theodolite._runs.comparison.compare_runs import Comparison, compare
-from theodolite._runs.comparison.intervals import ResamplingSource, paired_interval
-from theodolite._runs.comparison.rows import ComparisonRow, settled
-from theodolite._runs.comparison.runs import RunRead, read_run, read_runs
-from theodolite._runs.comparison.table import table_difference
+from theodolite._runs.comparison.compare_runs import Comparison, compare_runs
+from theodolite._runs.comparison.comparison_rows import ComparisonRow, settle_headlines
+from theodolite._runs.comparison.intervals import ResamplingSource, compute_paired_interval
+from theodolite._runs.comparison.loaded_runs import LoadedRun, load_run, load_runs
+from theodolite._runs.comparison.table_differences import compute_table_difference
 from theodolite._scoring.evaluate import Resampling
 from theodolite._stats.multiple import correct_holm
 from theodolite._stats.resampling import draw_poisson_weights
@@ -42,7 +42,7 @@ def pair_of(tmp_path: Path, *evidence: object, **spec: object) -> Comparison:
         written(tmp_path / f"run{n}", one, **spec)  # type: ignore[arg-type]
         for n, one in enumerate(evidence)
     ]
-    return compare(read_runs(folders))[0]
+    return compare_runs(load_runs(folders))[0]
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def line_of(pair: Comparison, metric: str = "concept_existence") -> ComparisonRo
 def test_interval_is_that_of_the_paired_t_test(moved: list[float], seed: int) -> None:
     values = np.array(moved)
     rows = np.array(naive(np.zeros(len(values)), values, 400, seed))
-    test = paired_interval(
+    test = compute_paired_interval(
         rows, float(values.mean()), ResamplingSource("samples", len(values), 0.95, 100.0)
     )
     if np.ptp(values) < 1e-6:
@@ -86,7 +86,7 @@ def test_whole_way_from_folders_is_the_naive_bootstrap(two: Comparison) -> None:
         right.append(bundle.truth[np.arange(len(bundle)), named].astype(float))  # type: ignore[attr-defined]
     rows = np.array(naive(right[0], right[1], 100, 0))
     assert_allclose(found.value, right[1].mean() - right[0].mean())
-    wanted = paired_interval(rows, found.value, ResamplingSource("samples", 120, 0.95, 1.0))
+    wanted = compute_paired_interval(rows, found.value, ResamplingSource("samples", 120, 0.95, 1.0))
     assert wanted is not None
     ends = [wanted.interval.low, wanted.interval.high]
     assert_allclose([found.interval.low, found.interval.high], ends)
@@ -125,7 +125,7 @@ def test_no_sample_that_differs_is_no_proof_of_sameness(tmp_path: Path) -> None:
 
 
 def test_swapped_runs_differ_the_other_way(two: Comparison) -> None:
-    back = compare([two.second, two.first])[0]
+    back = compare_runs([two.second, two.first])[0]
     turned = {"better": "worse", "worse": "better"}
     for one in two.lines:
         other = next(x for x in back.lines if x.score.options == one.score.options
@@ -147,7 +147,9 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
         moved = (0.3 + hard + random.normal(size=n) * 0.5) - hard * 0.9
         weights = draw_poisson_weights(np.arange(n), 200, trial)
         rows = weights @ moved / weights.sum(axis=1)
-        test = paired_interval(rows, float(moved.mean()), ResamplingSource("samples", n, 0.9, 50.0))
+        test = compute_paired_interval(
+            rows, float(moved.mean()), ResamplingSource("samples", n, 0.9, 50.0)
+        )
         assert test is not None
         held += test.interval.low <= 0.3 <= test.interval.high
     assert 0.85 <= held / 200 <= 0.95
@@ -158,7 +160,7 @@ def test_samples_are_matched_by_name_in_any_order(two: Comparison, tmp_path: Pat
     order = np.random.default_rng(1).permutation(len(second))
     moved = second[order]
     moved = replace(moved, samples=Samples(ids=moved.samples.ids))
-    mixed = compare([two.first, read_run(written(tmp_path / "mixed", moved))])[0]
+    mixed = compare_runs([two.first, load_run(written(tmp_path / "mixed", moved))])[0]
     for one, other in zip(two.lines, mixed.lines, strict=True):
         assert one.difference is not None and other.difference is not None
         assert_allclose(one.difference.value, other.difference.value)
@@ -167,13 +169,13 @@ def test_samples_are_matched_by_name_in_any_order(two: Comparison, tmp_path: Pat
 
 def test_only_shared_samples_count_and_that_is_said(two: Comparison, tmp_path: Path) -> None:
     few = [one[np.arange(100)] for one in (spoilt(0.4), spoilt(0.2))]
-    cut_first, cut_second = (read_run(written(tmp_path / f"{n}", one)) for n, one in enumerate(few))
-    pair = compare([two.first, cut_second])[0]
+    cut_first, cut_second = (load_run(written(tmp_path / f"{n}", one)) for n, one in enumerate(few))
+    pair = compare_runs([two.first, cut_second])[0]
     line = line_of(pair)
     assert (pair.n, pair.dropped) == (100, (20, 0))
     assert line.why == "on the 100 samples that both have"
     assert line.difference is not None
-    cut = line_of(compare([cut_first, cut_second])[0]).difference
+    cut = line_of(compare_runs([cut_first, cut_second])[0]).difference
     assert cut is not None
     assert_allclose(line.difference.value, cut.value)
 
@@ -190,10 +192,10 @@ def test_other_samples_are_not_compared(two: Comparison, tmp_path: Path, change:
     else:  # numbers alone, not as many
         first = replace(first, samples=Samples.numbered(len(first)))
         second = replace(second, samples=Samples.numbered(len(second)))[np.arange(60)]
-    runs = [two.first, read_run(written(tmp_path / "second", second))]
+    runs = [two.first, load_run(written(tmp_path / "second", second))]
     if change == "numbers":
-        runs[0] = read_run(written(tmp_path / "first", first))
-    pair = compare(runs)[0]
+        runs[0] = load_run(written(tmp_path / "first", first))
+    pair = compare_runs(runs)[0]
     assert {line.outcome for line in pair.lines} == {"not comparable"}
     assert all(line.difference is None and line.why for line in pair.lines)
 
@@ -229,9 +231,9 @@ def test_headlines_alone_are_corrected(two: Comparison) -> None:
     assert line.difference is not None and line.difference.these is not None
     test = replace(line.difference.these, p=0.03)
     weak = replace(line, difference=replace(line.difference, these=test))
-    assert [one.outcome for one in settled([weak], 0.95)] == ["better"]
-    assert [one.outcome for one in settled([weak, weak], 0.95)] == ["undecided"] * 2
-    told = settled([weak, line], 0.95)
+    assert [one.outcome for one in settle_headlines([weak], 0.95)] == ["better"]
+    assert [one.outcome for one in settle_headlines([weak, weak], 0.95)] == ["undecided"] * 2
+    told = settle_headlines([weak, line], 0.95)
     assert_allclose([one.these.p for one in told], correct_holm([0.03, line.difference.p]).p)
 
 
@@ -248,7 +250,7 @@ def test_without_evidence_the_table_of_samples_serves(two: Comparison) -> None:
     line = line_of(two)
     assert line.difference is not None and line.first is not None and line.second is not None
     runs = (two.first, two.second)
-    told = table_difference(runs, (line.first, line.second), Resampling(100))
+    told = compute_table_difference(runs, (line.first, line.second), Resampling(100))
     assert_allclose(told.value, line.difference.value)
     assert told.interval is not None and line.difference.interval is not None
     assert_allclose(told.interval.low, line.difference.interval.low)
@@ -256,12 +258,12 @@ def test_without_evidence_the_table_of_samples_serves(two: Comparison) -> None:
 
 def test_verdicts_and_runs_are_read_and_checked(tmp_path: Path) -> None:
     folder = written(tmp_path / "a", spoilt(0.4))
-    run = read_run(folder)
-    assert isinstance(run, RunRead) and run.verdicts["exists"].answer in ("no", "partly")
+    run = load_run(folder)
+    assert isinstance(run, LoadedRun) and run.verdicts["exists"].answer in ("no", "partly")
     head = run.headline("exists")
     assert head is not None and head.metric == METRICS[0]["name"]
     with pytest.raises(EvidenceError, match="a folder twice"):
-        read_runs([folder, folder])
+        load_runs([folder, folder])
     (folder / "scores.json").write_text((folder / "scores.json").read_text() + " ")
     with pytest.raises(VerificationError):
-        read_run(folder)
+        load_run(folder)

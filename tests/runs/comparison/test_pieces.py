@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from support.runs.compared_runs import BY_CONCEPT, METRICS, spoilt
-from theodolite._runs.comparison import compare_runs, runs
-from theodolite._runs.comparison.runs import read_run
-from theodolite._runs.comparison.samples import NotComparableError, aligned_pieces
+from theodolite._runs.comparison import compare_runs, loaded_runs
+from theodolite._runs.comparison.aligned_samples import NotComparableError, align_shards
+from theodolite._runs.comparison.loaded_runs import load_run
 from theodolite._runs.folder.checksums import write_checksums
 from theodolite._runs.folder.preparation import prepare_folder
 from theodolite._runs.folder.spec import RunSpec
@@ -37,11 +37,11 @@ def run_of(evidence: Evidence, root: Path, name: str) -> Any:
     run(RunSpec.model_validate(spec), RunPaths(root / "data", out, out))
     (out / "report.html").write_text("<p>a report</p>")
     write_checksums(out)
-    return read_run(out)
+    return load_run(out)
 
 
 def records(first: Any, second: Any) -> list[dict[str, Any]]:
-    return compare_runs.compare([first, second])[0].to_records()
+    return compare_runs.compare_runs([first, second])[0].to_records()
 
 
 def test_pieces_are_compared_as_memory_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,8 +50,8 @@ def test_pieces_are_compared_as_memory_is(tmp_path: Path, monkeypatch: pytest.Mo
     assert in_memory[0]["better"] == "after"
     for known in both:
         known.forget()
-    monkeypatch.setattr(runs, "MOST_STORED", 100)
-    monkeypatch.setattr(runs, "draw_samples", None)  # memory must not be asked for it
+    monkeypatch.setattr(loaded_runs, "MAX_STORED", 100)
+    monkeypatch.setattr(loaded_runs, "draw_samples", None)  # memory must not be asked for it
     assert all(known.is_large for known in both)
     for line, expected in zip(records(*both), in_memory, strict=True):
         for name, value in expected.items():  # sums of other pieces
@@ -71,7 +71,7 @@ def shards(evidence: Evidence, folder: Path) -> Any:
 def test_only_the_same_samples_are_compared(tmp_path: Path) -> None:
     evidence = spoilt(0.2)
     first = shards(evidence, tmp_path / "first")
-    assert aligned_pieces(first, first, same_data=False).identical
+    assert align_shards(first, first, same_data=False).identical
     others = {
         "other samples": spoilt(0.2, ids="scan"),
         "samples and": evidence[:100],
@@ -83,15 +83,15 @@ def test_only_the_same_samples_are_compared(tmp_path: Path) -> None:
     }
     for number, (reason, other) in enumerate(others.items()):
         with pytest.raises(NotComparableError, match=reason):
-            aligned_pieces(first, shards(other, tmp_path / f"{number}"), same_data=False)
+            align_shards(first, shards(other, tmp_path / f"{number}"), same_data=False)
 
 
 def test_numbers_alone_need_labels_or_the_same_data(tmp_path: Path) -> None:
     bare = replace(spoilt(0.2), samples=Samples(np.arange(120)))
     labeled = shards(bare, tmp_path / "labeled")
-    assert aligned_pieces(labeled, labeled, same_data=False).n == 120
+    assert align_shards(labeled, labeled, same_data=False).n == 120
     without = replace(bare, labels=None, predicted=None)
     unlabeled = shards(without, tmp_path / "unlabeled")
-    assert aligned_pieces(unlabeled, unlabeled, same_data=True).n == 120
+    assert align_shards(unlabeled, unlabeled, same_data=True).n == 120
     with pytest.raises(NotComparableError, match="numbers only"):
-        aligned_pieces(unlabeled, unlabeled, same_data=False)
+        align_shards(unlabeled, unlabeled, same_data=False)

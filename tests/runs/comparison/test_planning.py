@@ -10,14 +10,14 @@ from numpy.testing import assert_allclose
 from scipy.special import ndtri, stdtr
 from scipy.stats import ttest_1samp
 
-from theodolite._runs.comparison.pilot import Pilot, sizes
-from theodolite._runs.comparison.planning import (
+from theodolite._runs.comparison.pilot import Pilot, compute_required_sizes
+from theodolite._runs.comparison.sample_sizes import (
     RecipeVariances,
-    number_needed,
-    power_of_mean,
-    power_of_recipes,
-    recipe_samples_needed,
-    seeds_needed,
+    compute_mean_power,
+    compute_recipe_power,
+    find_recipe_sample_size,
+    find_sample_size,
+    find_seed_count,
 )
 
 SIX = 0.05 / 6
@@ -40,9 +40,9 @@ def test_samples_for_a_power_of_four_fifths(
     for sd, rough, wanted in zip((0.3, 0.45, 0.6), large, exact, strict=True):
         z = ndtri(1 - alpha / 2) + ndtri(0.8)
         assert round(z**2 * sd**2 / (points / 100) ** 2) == rough
-        assert number_needed(points / 100, sd, alpha, 0.8) == wanted
-        assert power_of_mean(points / 100, sd, wanted, alpha) >= 0.8
-        assert power_of_mean(points / 100, sd, wanted - 1, alpha) < 0.8
+        assert find_sample_size(points / 100, sd, alpha, 0.8) == wanted
+        assert compute_mean_power(points / 100, sd, wanted, alpha) >= 0.8
+        assert compute_mean_power(points / 100, sd, wanted - 1, alpha) < 0.8
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_samples_for_a_power_of_four_fifths(
     [(5, 0.05, (3, 3, 5)), (5, SIX, (3, 4, 7)), (2, 0.05, (3, 6, 17)), (2, SIX, (4, 9, 27))],
 )
 def test_seeds_with_samples_to_spare(points: int, alpha: float, wanted: tuple[int, ...]) -> None:
-    found = [seeds_needed(points, RecipeVariances(sd), alpha, 0.8) for sd in (0.5, 1.0, 2.0)]
+    found = [find_seed_count(points, RecipeVariances(sd), alpha, 0.8) for sd in (0.5, 1.0, 2.0)]
     assert tuple(found) == wanted
 
 
@@ -77,39 +77,39 @@ def test_power_is_that_of_simulated_recipes(
     rest = varied.common**2 / (varied.clusters - 1)
     df = variance**2 / ((parts**2).sum(axis=0) / (seeds - 1) + rest)
     seen = 2 * stdtr(df, -np.abs(moved) / np.sqrt(variance)) <= alpha
-    assert_allclose(power_of_recipes(effect, varied, seeds, alpha), seen.mean(), atol=0.009)
+    assert_allclose(compute_recipe_power(effect, varied, seeds, alpha), seen.mean(), atol=0.009)
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.floats(0.05, 1.0), st.floats(0.05, 2.0), st.floats(0.001, 0.2), st.floats(0.3, 0.95))
 def test_the_number_is_the_least(effect: float, sd: float, alpha: float, power: float) -> None:
-    n = number_needed(effect, sd, alpha, power)
+    n = find_sample_size(effect, sd, alpha, power)
     assert n is not None
-    assert power_of_mean(effect, sd, n, alpha) >= power
-    assert n == 2 or power_of_mean(effect, sd, n - 1, alpha) < power
-    seeds = seeds_needed(effect, RecipeVariances(sd / 10), alpha, power)
+    assert compute_mean_power(effect, sd, n, alpha) >= power
+    assert n == 2 or compute_mean_power(effect, sd, n - 1, alpha) < power
+    seeds = find_seed_count(effect, RecipeVariances(sd / 10), alpha, power)
     assert seeds is not None
-    assert seeds == 2 or power_of_recipes(effect, RecipeVariances(sd / 10), seeds - 1, alpha) < (
-        power + 1e-9
-    )
+    assert seeds == 2 or compute_recipe_power(
+        effect, RecipeVariances(sd / 10), seeds - 1, alpha
+    ) < (power + 1e-9)
 
 
 def test_power_is_that_of_the_t_test() -> None:
     random = np.random.default_rng(7)
     p = ttest_1samp(random.normal(0.5, 1.0, (20_000, 12)), 0.0, axis=1).pvalue
-    assert_allclose(power_of_mean(0.5, 1.0, 12, 0.05), (p <= 0.05).mean(), atol=0.011)
+    assert_allclose(compute_mean_power(0.5, 1.0, 12, 0.05), (p <= 0.05).mean(), atol=0.011)
 
 
 def test_no_number_does_where_the_other_source_blocks() -> None:
     few_samples = RecipeVariances(1.0, common=4.0, clusters=200)
-    assert seeds_needed(2.0, few_samples, 0.05, 0.8) is None
-    assert recipe_samples_needed(2.0, RecipeVariances(2.1, 0.5, 500), (2.0, 3), 0.05) is None
-    n = recipe_samples_needed(5.0, RecipeVariances(1.4, 1.0, 500), (1.0, 4), 0.05)
+    assert find_seed_count(2.0, few_samples, 0.05, 0.8) is None
+    assert find_recipe_sample_size(2.0, RecipeVariances(2.1, 0.5, 500), (2.0, 3), 0.05) is None
+    n = find_recipe_sample_size(5.0, RecipeVariances(1.4, 1.0, 500), (1.0, 4), 0.05)
     assert n is not None
     more = RecipeVariances(math.sqrt(1 + 0.96 * 500 / n), 500 / n, n)
-    assert_allclose(power_of_recipes(5.0, more, 4, 0.05), 0.8, atol=0.01)
-    assert number_needed(0.0, 1.0, 0.05, 0.8) is None
-    assert number_needed(1.0, float("nan"), 0.05, 0.8) is None
+    assert_allclose(compute_recipe_power(5.0, more, 4, 0.05), 0.8, atol=0.01)
+    assert find_sample_size(0.0, 1.0, 0.05, 0.8) is None
+    assert find_sample_size(1.0, float("nan"), 0.05, 0.8) is None
 
 
 def test_a_plan_has_a_line_for_each_thing_that_varies() -> None:
@@ -117,11 +117,13 @@ def test_a_plan_has_a_line_for_each_thing_that_varies() -> None:
         sd=0.45, n=500, recipe=RecipeVariances(0.01), item_sd=0.05,
         recipe_at_hand=RecipeVariances(0.02, common=0.02**2, clusters=500),
     )  # fmt: skip
-    found = {size.what: (size.alone, size.strictest) for size in sizes(whole, 0.02, 0.8)}
+    found = {
+        size.what: (size.alone, size.strictest) for size in compute_required_sizes(whole, 0.02, 0.8)
+    }
     assert found["samples, for these models"] == (3976, 6134)
     assert found["seeds of each run, for the recipe, with samples to spare"] == (6, 9)
     assert found["seeds of each run, for the recipe, with 500 samples"] == (None, None)
     assert found["concepts, for others like these"] == (
-        number_needed(0.02, 0.05, 0.05, 0.8), number_needed(0.02, 0.05, SIX, 0.8),
+        find_sample_size(0.02, 0.05, 0.05, 0.8), find_sample_size(0.02, 0.05, SIX, 0.8),
     )  # fmt: skip
-    assert list(sizes(Pilot(why="nothing"), 0.02, 0.8)) == []
+    assert list(compute_required_sizes(Pilot(why="nothing"), 0.02, 0.8)) == []

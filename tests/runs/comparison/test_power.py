@@ -9,8 +9,8 @@ import pytest
 from compare_power import STRICTEST, Cell, PlantedVersions, formula_draw, pipeline_draw
 
 from support.runs.compared_runs import written
-from theodolite._runs.comparison.compare_runs import compare
-from theodolite._runs.comparison.runs import read_runs
+from theodolite._runs.comparison.compare_runs import compare_runs
+from theodolite._runs.comparison.loaded_runs import load_runs
 
 FIVE_POINTS = Cell(n=2000, points=5.0, seed_sd=1.0, seeds=3)
 NONE = Cell(n=2000, points=0.0, seed_sd=1.0, seeds=3)
@@ -53,7 +53,7 @@ def test_whole_runs_say_it(tmp_path: Path) -> None:
             written(tmp_path / f"{number}{name}", seeds, metrics=top, sealed=True)
             for name, seeds in zip("ab", versions.draw(random), strict=True)
         ]
-        line = compare(read_runs(folders))[0].questions[0].line
+        line = compare_runs(load_runs(folders))[0].questions[0].line
         outcomes.append((line.these.outcome, line.recipe.outcome))
         assert line.difference is not None and line.difference.variances is not None
         assert line.difference.variances.seeds == (3, 3)

@@ -12,13 +12,17 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from support.runs.compared_runs import BY_CONCEPT, METRICS, spoilt, written
-from theodolite._runs.comparison.compare_runs import Comparison, compare
-from theodolite._runs.comparison.intervals import ResamplingSource, student_test
-from theodolite._runs.comparison.leaderboard import leaderboard
-from theodolite._runs.comparison.recipe import SeedVariances, recipe_test, seed_variances
-from theodolite._runs.comparison.rows import ClaimOutcome
-from theodolite._runs.comparison.runs import read_runs
-from theodolite._runs.comparison.shortage import shortage_of_recipe, shortage_of_these
+from theodolite._runs.comparison.compare_runs import Comparison, compare_runs
+from theodolite._runs.comparison.comparison_rows import ClaimOutcome
+from theodolite._runs.comparison.intervals import ResamplingSource, run_student_test
+from theodolite._runs.comparison.leaderboard import build_leaderboard
+from theodolite._runs.comparison.loaded_runs import load_runs
+from theodolite._runs.comparison.recipe import (
+    SeedVariances,
+    estimate_seed_variances,
+    run_recipe_test,
+)
+from theodolite._runs.comparison.shortage import find_model_shortage, find_recipe_shortage
 from theodolite._stats.intervals import Estimate
 from theodolite.report.pages.compare_runs_words import outcome_text, sentence, shortage_text
 
@@ -40,13 +44,13 @@ def test_the_worked_numbers() -> None:
     assert_allclose([v / 3 for v in variances.variances], [0.333333, 0.777778], atol=5e-7)
     assert_allclose(variances.variance, 2.551111, atol=5e-7)
     assert_allclose(variances.df, 17.969419, atol=5e-7)
-    recipe = recipe_test(value, variances, WIDE)
+    recipe = run_recipe_test(value, variances, WIDE)
     assert recipe is not None and recipe.interval.error is not None
     assert_allclose(recipe.interval.error, 1.597220, atol=5e-7)
     assert_allclose([recipe.interval.low, recipe.interval.high], [0.977290, 7.689377], atol=5e-7)
     assert_allclose(recipe.p, 0.014266, atol=5e-7)
     assert (recipe.interval.over, recipe.interval.scope) == ("seeds", "population")
-    these = student_test(Estimate(value, 1.2**2, 499, "samples", 1000), WIDE, "worked")
+    these = run_student_test(Estimate(value, 1.2**2, 499, "samples", 1000), WIDE, "worked")
     assert_allclose(these.p, 0.000336, atol=5e-7)
 
 
@@ -56,7 +60,7 @@ def test_common_is_the_mean_over_pairs_of_different_seeds(a: int, b: int, seed: 
     random = np.random.default_rng(seed)
     shared = random.normal(size=(1, 31)) * [[*[1.0] * 15, *[-0.5] * 16]]
     first, second = random.normal(size=(a, 31)), shared + random.normal(size=(b, 31))
-    found = seed_variances(first, second, 20)
+    found = estimate_seed_variances(first, second, 20)
     assert found is not None
     pairs = [
         covariance(second[j, 1:] - first[i, 1:], second[m, 1:] - first[k, 1:])
@@ -76,8 +80,8 @@ def test_paired_seeds_have_the_variance_of_their_differences() -> None:
     random = np.random.default_rng(1)
     start = random.normal(size=(4, 1)) * 5
     first, second = (start + random.normal(size=(4, 41)) for _ in range(2))
-    apart = seed_variances(first, second, 30)
-    found = seed_variances(first, second, 30, paired=True)
+    apart = estimate_seed_variances(first, second, 30)
+    found = estimate_seed_variances(first, second, 30, paired=True)
     assert found is not None and apart is not None and found.paired and not apart.paired
     moved = second - first
     assert_allclose(found.of_seeds, moved[:, 0].var(ddof=1) / 4)
@@ -91,7 +95,7 @@ def test_paired_seeds_have_the_variance_of_their_differences() -> None:
 def test_seeds_that_are_the_same_leave_the_samples_alone() -> None:
     random = np.random.default_rng(2)
     first, second = (np.repeat(random.normal(size=(1, 61)), 3, axis=0) for _ in range(2))
-    found = seed_variances(first, second, 40)
+    found = estimate_seed_variances(first, second, 40)
     assert found is not None and found.of_seeds == 0.0 and found.own == pytest.approx((0, 0))
     assert_allclose(found.common, (second - first)[0, 1:].var() * 40 / 39)
     assert_allclose(found.df, 39)
@@ -101,13 +105,13 @@ def test_undefined_seeds_do_not_count_and_one_does_not_tell() -> None:
     random = np.random.default_rng(3)
     first, second = random.normal(size=(3, 31)), random.normal(size=(3, 31))
     first[1] = np.nan
-    found = seed_variances(first, second, 20)
-    wanted = seed_variances(first[[0, 2]], second, 20)
+    found = estimate_seed_variances(first, second, 20)
+    wanted = estimate_seed_variances(first[[0, 2]], second, 20)
     assert found == wanted and found is not None and found.seeds == (2, 3)
     first[0] = np.nan
-    assert seed_variances(first, second, 20) is None
-    assert seed_variances(first[2:], second, 20) is None
-    assert recipe_test(1.0, None, WIDE) is None
+    assert estimate_seed_variances(first, second, 20) is None
+    assert estimate_seed_variances(first[2:], second, 20) is None
+    assert run_recipe_test(1.0, None, WIDE) is None
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +131,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def pair_of(folder: Path, *names: str) -> Comparison:
-    return compare(read_runs([folder / name for name in names]))[0]
+    return compare_runs(load_runs([folder / name for name in names]))[0]
 
 
 def test_both_claims_are_made_where_seeds_agree(folder: Path) -> None:
@@ -155,7 +159,7 @@ def test_neither_claim_vetoes_the_other_and_it_is_said_what_blocks(folder: Path)
         "On these models wild is better than a in 1 question, worse in none, none undecided. "
         "For the recipe, trained again: better in no question, worse in none, 1 undecided."
     )
-    shortage = shortage_of_recipe(delta, line.recipe.alpha)
+    shortage = find_recipe_shortage(delta, line.recipe.alpha)
     assert shortage is not None and shortage.by == "seeds" and shortage.samples is None
     assert shortage.seeds is not None and shortage.seeds > 3
     assert shortage_text(line).startswith(f"the recipe: seeds block; {shortage.seeds} seeds of ")
@@ -218,12 +222,12 @@ def test_all_seeds_are_resampled_with_the_same_weights(folder: Path) -> None:
     parts = delta.variances
     over_samples = parts.common + sum(own / 3 for own in parts.own)
     assert_allclose(delta.interval.error**2, over_samples)
-    short = shortage_of_these(delta, 0.05)
+    short = find_model_shortage(delta, 0.05)
     assert short is not None and short.samples is not None and short.samples < 120
 
 
 def test_places_of_methods_are_by_the_recipe(folder: Path) -> None:
-    (board,) = leaderboard(folder, "exists")[0]
+    (board,) = build_leaderboard(folder, "exists")[0]
     places = {one.run.name: (one.best_rank, one.worst_rank) for one in board.standings}
     assert "seeds" in board.over
     (a_first, a_last), (wild_first, wild_last) = places["a"], places["wild"]

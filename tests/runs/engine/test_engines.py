@@ -36,7 +36,7 @@ from theodolite._runs.engine.process_identity import ROOT, digest_arithmetic, ge
 from theodolite._runs.engine.tasks import TaskOutcome, run_task
 from theodolite._runs.engine.worker_choice import Engine
 from theodolite._runs.engine.worker_pool import CheckpointCheck, WorkerPool
-from theodolite._storage.packed import digest_of, packed, unpacked
+from theodolite._storage.packed_arrays import digest_arrays, pack_arrays, unpack_arrays
 from theodolite._storage.stores import Store
 from theodolite.errors import EvidenceError, UnsafeInputError, VerificationError
 from theodolite.evidence.workers import SerialWorkers, Tree
@@ -80,7 +80,7 @@ def test_other_orders_of_adding_would_give_other_bytes() -> None:
     total = parts[0]
     for part in parts[1:]:
         total = merge(total, part)
-    assert digest_of(total) != digest_of(SerialWorkers().reduced(work(40), merge) or {})
+    assert digest_arrays(total) != digest_arrays(SerialWorkers().reduced(work(40), merge) or {})
 
 
 @pytest.mark.parametrize("long_enough", [0.0, 1e-4, 1.0])
@@ -89,11 +89,11 @@ def test_engines_give_the_same_bytes(
 ) -> None:
     monkeypatch.setattr(block_queue, "MIN_TASK_SECONDS", long_enough)
     expected = SerialWorkers().reduced(work(37), merge)
-    each = [digest_of(one or {}) for one in SerialWorkers().each(work(37))]
+    each = [digest_arrays(one or {}) for one in SerialWorkers().each(work(37))]
     for number, pool in enumerate((CurrentProcess(), processes)):
         doing = WorkerPool(pool, ledger(tmp_path / f"{number}"))
-        assert digest_of(doing.reduced(work(37), merge) or {}) == digest_of(expected or {})
-        assert [digest_of(one or {}) for one in doing.each(work(37))] == each
+        assert digest_arrays(doing.reduced(work(37), merge) or {}) == digest_arrays(expected or {})
+        assert [digest_arrays(one or {}) for one in doing.each(work(37))] == each
         assert doing.computed == 37 and not doing.failed
 
 
@@ -107,7 +107,7 @@ def test_what_is_done_is_never_done_again(tmp_path: Path) -> None:
     first = WorkerPool(CurrentProcess(), ledger(tmp_path)).reduced(todo, merge)
     assert len(list(marks.iterdir())) == 9
     again = WorkerPool(CurrentProcess(), ledger(tmp_path))
-    assert digest_of(again.reduced(todo, merge) or {}) == digest_of(first or {})
+    assert digest_arrays(again.reduced(todo, merge) or {}) == digest_arrays(first or {})
     assert again.computed == 0 and len(list(marks.iterdir())) == 9
     more = WorkerPool(CurrentProcess(), ledger(tmp_path))
     more.reduced(work(12, partial(counted, marks, 0.0)), merge)
@@ -140,18 +140,18 @@ def test_a_damaged_piece_is_done_again(tmp_path: Path, damage: str) -> None:
         b"" if damage == "empty" else bytes(content[: None if damage == "bit" else 90])
     )
     again = WorkerPool(CurrentProcess(), ledger(tmp_path))
-    assert digest_of(again.reduced(work(5), merge) or {}) == digest_of(first or {})
+    assert digest_arrays(again.reduced(work(5), merge) or {}) == digest_arrays(first or {})
     assert again.computed == 1
 
 
 def test_packed_arrays_know_whether_they_are_whole() -> None:
-    content = packed(numbers(3))
-    assert digest_of(unpacked(content, "x")) == digest_of(numbers(3))
+    content = pack_arrays(numbers(3))
+    assert digest_arrays(unpack_arrays(content, "x")) == digest_arrays(numbers(3))
     for at in range(0, len(content), 7):
         broken = bytearray(content)
         broken[at] ^= 4
         with pytest.raises(UnsafeInputError):
-            unpacked(bytes(broken), "x")
+            unpack_arrays(bytes(broken), "x")
 
 
 def test_pieces_of_other_settings_are_removed(tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def test_what_we_understand_stops_the_run(tmp_path: Path, processes: LocalProces
                 work(6, partial(refused_at, 3)), merge
             )
         after = WorkerPool(pool, ledger(tmp_path / f"{number} after"))
-        assert digest_of(after.reduced(work(6), merge) or {}) == digest_of(
+        assert digest_arrays(after.reduced(work(6), merge) or {}) == digest_arrays(
             SerialWorkers().reduced(work(6), merge) or {}
         ), "the pool can go on"
 
@@ -222,7 +222,7 @@ def test_processes_that_are_killed(tmp_path: Path, times: int) -> None:
     pool.close()
     assert found is not None
     if times < 3:
-        assert digest_of(found) == digest_of(SerialWorkers().reduced(work(20), merge) or {})
+        assert digest_arrays(found) == digest_arrays(SerialWorkers().reduced(work(20), merge) or {})
         assert not doing.failed
     else:
         assert int(found[":.n"]) == 19
@@ -250,7 +250,9 @@ def test_a_full_disk_stops_the_run_and_nothing_is_lost(tmp_path: Path) -> None:
         rest = WorkerPool(CurrentProcess(), ledger(small))
         found = rest.reduced(work(200), merge)
         assert rest.computed == 200 - len(kept)
-        assert digest_of(found or {}) == digest_of(SerialWorkers().reduced(work(200), merge) or {})
+        assert digest_arrays(found or {}) == digest_arrays(
+            SerialWorkers().reduced(work(200), merge) or {}
+        )
     finally:
         subprocess.run(["umount", str(small)], check=True)
 
@@ -269,12 +271,12 @@ def test_a_tool_is_there_when_only_later_pieces_need_it(
     """As in a run that goes on: the first tasks of each process are in the ledger."""
     todo = work(12, with_tool, tool=partial(make_tool, tmp_path))
     crew = WorkerPool(processes, ledger(tmp_path))
-    whole = digest_of(crew.reduced(todo, merge) or {})
+    whole = digest_arrays(crew.reduced(todo, merge) or {})
     for key in crew.keys_of(todo)[6:]:
         crew.checkpoints.store.remove(f"{key}.safetensors")
     processes.close()  # processes that have no tool yet
     again = WorkerPool(processes, ledger(tmp_path))
-    assert digest_of(again.reduced(todo, merge) or {}) == whole
+    assert digest_arrays(again.reduced(todo, merge) or {}) == whole
     assert (again.computed, again.failed) == (6, [])
 
 
@@ -291,7 +293,7 @@ def test_what_is_in_the_ledger_is_not_read_ahead(tmp_path: Path) -> None:
     again = run_task(task)
     assert sorted(mark.name for mark in tmp_path.glob("read-*")) == ["read-0", "read-5", "read-7"]
     assert again.computed == 3 and len(again.entries) == 8
-    assert digest_of(again.parts[0]) == digest_of(first.parts[0])
+    assert digest_arrays(again.parts[0]) == digest_arrays(first.parts[0])
 
 
 def test_engines_are_chosen_and_say_why() -> None:
@@ -344,7 +346,9 @@ def test_a_full_disk_within_a_piece_is_no_fault_of_the_piece(tmp_path: Path) -> 
 def test_work_that_cannot_be_cut_is_kept_too(tmp_path: Path) -> None:
     for computed in (1, 0):
         doing = WorkerPool(CurrentProcess(), ledger(tmp_path))
-        assert digest_of(doing.once({"a": 1}, "d", lambda: numbers(7))) == digest_of(numbers(7))
+        assert digest_arrays(doing.once({"a": 1}, "d", lambda: numbers(7))) == digest_arrays(
+            numbers(7)
+        )
         assert doing.computed == computed and len(doing.keys) == 1
     with pytest.raises(VerificationError):
         WorkerPool(CurrentProcess(), ledger(tmp_path), check=CheckpointCheck(1.0)).once(

@@ -31,7 +31,7 @@ from theodolite._runs.engine.ray_tasks import (
     start_ray,
 )
 from theodolite._runs.engine.worker_pool import WorkerPool
-from theodolite._storage.packed import digest_of
+from theodolite._storage.packed_arrays import digest_arrays
 from theodolite._storage.stores import Store
 from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.workers import SerialWorkers
@@ -91,15 +91,15 @@ def crew(pool: RayTasks, folder: Path) -> WorkerPool:
     return WorkerPool(pool, CheckpointStore(Store.at(folder / "pieces")))
 
 
-EXPECTED = digest_of(SerialWorkers().reduced(work(37), merge) or {})
+EXPECTED = digest_arrays(SerialWorkers().reduced(work(37), merge) or {})
 
 
 def test_the_same_bytes(pool: RayTasks, tmp_path: Path) -> None:
     doing = crew(pool, tmp_path)
-    assert digest_of(doing.reduced(work(37), merge) or {}) == EXPECTED
+    assert digest_arrays(doing.reduced(work(37), merge) or {}) == EXPECTED
     assert doing.computed == 37
     again = crew(pool, tmp_path)
-    assert digest_of(again.reduced(work(37), merge) or {}) == EXPECTED
+    assert digest_arrays(again.reduced(work(37), merge) or {}) == EXPECTED
     assert again.computed == 0
 
 
@@ -115,7 +115,7 @@ def test_a_dictionary_gives_the_same_bytes(pool: RayTasks, tmp_path: Path) -> No
 def bytes_of(dissection: CodeDissection) -> str:
     """A digest of all numbers of all units."""
     columns = dissection.columns()
-    return digest_of({name: np.asarray(column) for name, column in columns.items()})
+    return digest_arrays({name: np.asarray(column) for name, column in columns.items()})
 
 
 def test_nothing_listens_off_loopback(
@@ -177,7 +177,7 @@ def test_failures_and_refusals(pool: RayTasks, tmp_path: Path) -> None:
     with pytest.raises(UnsafeInputError, match="changed bytes"):
         crew(pool, tmp_path / "b").reduced(work(6, partial(refused_at, 3)), merge)
     doing = crew(pool, tmp_path / "c")
-    assert digest_of(doing.reduced(work(37), merge) or {}) == EXPECTED, "the pool can go on"
+    assert digest_arrays(doing.reduced(work(37), merge) or {}) == EXPECTED, "the pool can go on"
 
 
 @pytest.mark.parametrize("times", [1, 99])
@@ -186,7 +186,7 @@ def test_workers_that_are_killed(pool: RayTasks, tmp_path: Path, times: int) -> 
     found = doing.reduced(work(12, partial(dies_at, 5, times, tmp_path)), merge)
     assert found is not None
     if times == 1:
-        assert digest_of(found) == digest_of(SerialWorkers().reduced(work(12), merge) or {})
+        assert digest_arrays(found) == digest_arrays(SerialWorkers().reduced(work(12), merge) or {})
         assert not doing.failed
     else:
         assert int(found[":.n"]) == 11
@@ -244,7 +244,7 @@ def test_a_cluster_of_three_nodes_one_of_which_is_killed(tmp_path: Path) -> None
 
 
 def _slow_digest() -> str:
-    return digest_of(SerialWorkers().reduced(work(60), merge) or {})
+    return digest_arrays(SerialWorkers().reduced(work(60), merge) or {})
 
 
 @pytest.mark.skipif("THEODOLITE_THREE_NODES" not in os.environ, reason="a minute of every core")
@@ -257,7 +257,7 @@ def test_strangers_are_refused_or_given_no_work(tmp_path: Path) -> None:
     )
     assert ran.returncode == 0, ran.stderr[-2000:]
     said = dict(line.split(" ", 1) for line in ran.stdout.splitlines() if line.startswith("="))
-    assert said["=late"] == digest_of(SerialWorkers().reduced(work(40), merge) or {})
+    assert said["=late"] == digest_arrays(SerialWorkers().reduced(work(40), merge) or {})
     assert (said["=kinds"], said["=counted"]) == ("1", "1")
     for text in (said["=notes"], said["=start"]):
         assert "node " in text and "code: theodolite" in text

@@ -13,7 +13,7 @@ from theodolite._runs.engine.ray_errors import LOCALLY, explain_start_failure, r
 from theodolite._runs.engine.tasks import TaskOutcome
 from theodolite._runs.engine.worker_choice import Engine, open_worker_pool
 from theodolite._runs.engine.worker_pool import WorkerPool
-from theodolite._storage.packed import digest_of
+from theodolite._storage.packed_arrays import digest_arrays
 from theodolite._storage.stores import Store
 from theodolite.errors import EngineFallback, EvidenceError
 from theodolite.evidence.workers import SerialWorkers
@@ -82,5 +82,7 @@ def test_machines_that_are_lost(tmp_path: Path, times: int, how: str) -> None:
     if (times, how) == (3, "memory"):
         assert whole is None and [failed.error for failed in crew.failed] == ["ProcessDied"]
     else:
-        assert digest_of(whole or {}) == digest_of(SerialWorkers().reduced(work(1), merge) or {})
+        assert digest_arrays(whole or {}) == digest_arrays(
+            SerialWorkers().reduced(work(1), merge) or {}
+        )
         assert not crew.failed

@@ -26,7 +26,7 @@ from theodolite._runs.engine.signed_checksums import (
     write_new_key,
 )
 from theodolite._runs.engine.worker_pool import WorkerPool
-from theodolite._storage.packed import _header_text, digest_of
+from theodolite._storage.packed_arrays import _header_text, digest_arrays
 from theodolite._storage.stores import Store
 from theodolite.errors import EvidenceError, VerificationError
 
@@ -115,7 +115,9 @@ def test_entries_that_were_put_there(tmp_path: Path, change: Edit, match: str) -
     whole = again.reduced(work(64), merge)
     if change is not forged:
         assert again.computed == 1
-        assert digest_of(whole or {}) == digest_of(done(tmp_path / "new").reduced(work(64), merge))
+        assert digest_arrays(whole or {}) == digest_arrays(
+            done(tmp_path / "new").reduced(work(64), merge)
+        )
         assert pool.checkpoints.compare(entries) == 64
 
 

@@ -15,7 +15,7 @@ from theodolite._runs.engine.checkpoints import CheckpointStore
 from theodolite._runs.engine.process_identity import ROOT, NodeMismatchError, get_identity
 from theodolite._runs.engine.ray_tasks import RayTasks, get_local_settings
 from theodolite._runs.engine.worker_pool import WorkerPool
-from theodolite._storage.packed import digest_of
+from theodolite._storage.packed_arrays import digest_arrays
 from theodolite._storage.stores import Store
 
 
@@ -53,7 +53,7 @@ def main(folder: Path) -> None:
 
     crew = WorkerPool(pool, CheckpointStore(Store.at(folder / "pieces")), progress)
     slow = work(40, partial(numbers, seconds=0.3))
-    print(f"=late {digest_of(crew.reduced(slow, merge) or {})}")
+    print(f"=late {digest_arrays(crew.reduced(slow, merge) or {})}")
     assert not crew.failed, crew.failed
     print(f"=notes {' '.join(pool.notes)}")
     print(f"=counted {crew.watch.snapshot()['strangers']}")

@@ -14,7 +14,7 @@ from support.runs.work_pieces import merge, numbers, work
 from theodolite._runs.engine.checkpoints import CheckpointStore
 from theodolite._runs.engine.ray_tasks import RayTasks, get_local_settings
 from theodolite._runs.engine.worker_pool import WorkerPool
-from theodolite._storage.packed import digest_of
+from theodolite._storage.packed_arrays import digest_arrays
 from theodolite._storage.stores import Store
 
 
@@ -45,7 +45,7 @@ def main(folder: Path) -> None:
         started = time.perf_counter()
         found = crew.reduced(work(60, partial(numbers, seconds=0.05)), merge)
         assert not crew.failed, crew.failed
-        print(f"={name} {digest_of(found or {})}")
+        print(f"={name} {digest_arrays(found or {})}")
         print(f"seconds {time.perf_counter() - started:.1f}")
     address = ray.get_runtime_context().gcs_address
     print("=listening", "loopback" if address.startswith("127.0.0.1:") else address)

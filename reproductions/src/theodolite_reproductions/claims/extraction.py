@@ -13,7 +13,7 @@ from theodolite._runs.folder.checksums import MANIFEST, verify_checksums
 from theodolite._runs.folder.run_records import ManifestRecord, ProducedRecord, RunRecord
 from theodolite._runs.folder.spec import read_spec
 from theodolite._storage.paths import sha256_of
-from theodolite._storage.records import first_fault, read_record
+from theodolite._storage.records import describe_first_error, read_record
 from theodolite._storage.text import read_json
 from theodolite._verdicts.scores_file import ComparedFile, ScoreRecord, ScoresFile
 from theodolite.errors import UnsafeInputError
@@ -206,7 +206,9 @@ def _of_sweep(folder: Path, protocol: Path) -> ResultFile:
     try:
         record = SweepRecord.model_validate(read_json(folder / SWEEP, "sweep"))
     except ValidationError as error:
-        raise UnsafeInputError(f"sweep {folder.name!r}", first_fault(error), "a sweep") from error
+        raise UnsafeInputError(
+            f"sweep {folder.name!r}", describe_first_error(error), "a sweep"
+        ) from error
     if record.sweep != sweep:
         raise UnsafeInputError(
             f"sweep {folder.name!r}", "other settings", f"all of {protocol.name}"

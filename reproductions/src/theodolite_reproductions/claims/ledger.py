@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from theodolite._storage.records import first_fault
+from theodolite._storage.records import describe_first_error
 from theodolite._storage.text import read_yaml
 from theodolite.errors import UnsafeInputError
 from theodolite.metrics.catalogue import catalogue
@@ -64,7 +64,9 @@ def _read(path: Path) -> PaperFile:
     try:
         return PaperFile.model_validate(read_yaml(path, "ledger"))
     except ValidationError as error:
-        raise UnsafeInputError(f"ledger {path.name!r}", first_fault(error), "entries") from error
+        raise UnsafeInputError(
+            f"ledger {path.name!r}", describe_first_error(error), "entries"
+        ) from error
 
 
 def _check_ids(entries: Iterable[PaperEntry]) -> None:

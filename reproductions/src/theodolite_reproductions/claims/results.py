@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 
 from theodolite._runs.engine.checkpoints import to_canonical_json
 from theodolite._storage.paths import sha256_of
-from theodolite._storage.records import first_fault
+from theodolite._storage.records import describe_first_error
 from theodolite._storage.text import read_json, write_json
 from theodolite.errors import UnsafeInputError, VerificationError
 from theodolite.metrics.catalogue import catalogue
@@ -123,7 +123,9 @@ def read_result(path: Path) -> ResultFile:
     try:
         result = ResultFile.model_validate(read_json(path, "results"))
     except ValidationError as error:
-        raise UnsafeInputError(f"results {path.name!r}", first_fault(error), "answers") from error
+        raise UnsafeInputError(
+            f"results {path.name!r}", describe_first_error(error), "answers"
+        ) from error
     if result.seal != result.digest():
         raise VerificationError(
             f"results {path.name!r}", "content that was changed", "the one that was sealed",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from theodolite._storage.atomic import default_cache
+from theodolite._storage.cache_folder import get_default_cache
 from theodolite.cli.options import Cache, Json, Quiet, check_there
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def accept_train(
     maker = build_registered("pipelines", pipeline, data).first_only()
     with show_progress(quiet=quiet) as progress:
         votes = build_registered("datasets", dataset, data)
-        context = WorkContext(run_spec.seeds, cache or default_cache(), progress)
+        context = WorkContext(run_spec.seeds, cache or get_default_cache(), progress)
         learned = maker.learn(votes, context)
         scores = score_evidence(run_spec, learned.produced.evidence, progress).scores
     save_scorer(out, _learned(run_spec, maker, learned, [*map(_held_out, scores)]))
@@ -179,7 +179,7 @@ def _embedder(
 
     if not needs_embedding(card):
         return None
-    context = WorkContext((0,), cache or default_cache())
+    context = WorkContext((0,), cache or get_default_cache())
     embedder = embedder_for(card.embedding, weights, classifier, context)
     files = {*compute_weights_digest(weights).values(), *classifier.digests().values()}
     other = sorted(name for name, digest in card.embedding_files.items() if digest not in files)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from theodolite._storage.atomic import default_cache
+from theodolite._storage.cache_folder import get_default_cache
 from theodolite.cli.options import Cache, Json, Quiet, check_there
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def sweep(
 
     checked, protocol = read_sweep(find_protocol_file(spec))
     check_there(data)
-    at = RunPaths(data, out, cache or default_cache())
+    at = RunPaths(data, out, cache or get_default_cache())
     with goes_on(), lock_folder(out), show_progress(quiet=quiet) as progress:
         record = run_sweep(checked, protocol, at, progress)
     if as_json:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, TypeAdapter, ValidationError
 
 from theodolite._runs.folder.spec import MetricSpec, RunSpec
-from theodolite._storage.records import Strict, first_fault
+from theodolite._storage.records import Strict, describe_first_error
 from theodolite._verdicts.scores_file import Filter
 from theodolite.errors import EvidenceError
 
@@ -156,4 +156,6 @@ def parse_studies(spec: RunSpec) -> list[StudySpec]:
     try:
         return STUDIES.validate_python(studies)
     except ValidationError as error:
-        raise EvidenceError("studies", first_fault(error), "studies as documented") from error
+        raise EvidenceError(
+            "studies", describe_first_error(error), "studies as documented"
+        ) from error

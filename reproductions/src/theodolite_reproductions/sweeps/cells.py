@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from theodolite._runs.compared_models import group_samples as clustered
-from theodolite._runs.comparison.pairing import Rows, rows_of
+from theodolite._runs.comparison.paired_differences import ResampledRows, resample_rows
 from theodolite._runs.engine.process_identity import get_code_version
 from theodolite._runs.folder.spec import MetricSpec, RunSpec
 from theodolite._runs.folder.spec_answers import build_requests
@@ -20,7 +20,11 @@ from theodolite._runs.run_inputs import RunPaths, load_inputs
 from theodolite._scoring.intervals import DrawCounts
 from theodolite._scoring.request import Resampling
 from theodolite._scoring.values import average_defined
-from theodolite._storage.packed import digest_of, packed_with, unpacked_with
+from theodolite._storage.packed_arrays import (
+    digest_arrays,
+    pack_with_metadata,
+    unpack_with_metadata,
+)
 from theodolite._storage.paths import all_or_nothing, confined, sha256_of
 from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.base import Evidence
@@ -142,9 +146,9 @@ class _EvidenceRows:
     def __init__(self, spec: RunSpec, evidence: Sequence[Sequence[Evidence]]) -> None:
         self.resampling = spec.resampling.draws()
         self.evidence = evidence
-        self._known: dict[str, Rows] = {}
+        self._known: dict[str, ResampledRows] = {}
 
-    def of(self, metric: MetricSpec) -> Rows:
+    def of(self, metric: MetricSpec) -> ResampledRows:
         """Of one score."""
         key = json.dumps(metric.model_dump(mode="json"), sort_keys=True)
         if key not in self._known:
@@ -155,7 +159,7 @@ class _EvidenceRows:
             bundles = [b for seed in self.evidence for b in seed if type(b) is kind]
             if not bundles:
                 raise EvidenceError(metric.name, f"no {kind.kind} evidence", "some")
-            self._known[key] = rows_of(requests[0], bundles, self.resampling)
+            self._known[key] = resample_rows(requests[0], bundles, self.resampling)
         return self._known[key]
 
 
@@ -189,7 +193,7 @@ def _with_options(metric: MetricSpec, options: Mapping[str, Choice]) -> MetricSp
     return metric.model_copy(update={"options": chosen | metric.options})
 
 
-def _heads(rows: Rows, contrast: ContrastSpec) -> tuple[np.ndarray, np.ndarray]:
+def _heads(rows: ResampledRows, contrast: ContrastSpec) -> tuple[np.ndarray, np.ndarray]:
     """The score as it is and in every resample, and with each seed. Where it has items, their mean
     or the share of them below a number. Swept options are axes of length 1."""
     line, plan = contrast.share_below, rows.plan
@@ -230,7 +234,7 @@ def _items(values: np.ndarray, line: float | None) -> Float[np.ndarray, "rows it
     return items if line is None else np.where(np.isnan(items), np.nan, items < line)
 
 
-def _draws(rows: Rows) -> float:
+def _draws(rows: ResampledRows) -> float:
     """Samples or clusters that were drawn independently."""
     return DrawCounts.from_plan(rows.plan, rows.plan.n).bootstrap
 
@@ -245,7 +249,9 @@ def _write(path: Path, file: _CellFile) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with all_or_nothing(path) as stream:
         inputs = json.dumps(dict(file.inputs), sort_keys=True)
-        stream.write(packed_with(arrays, {"digest": digest_of(arrays), "inputs": inputs}))
+        stream.write(
+            pack_with_metadata(arrays, {"digest": digest_arrays(arrays), "inputs": inputs})
+        )
 
 
 def _read(path: Path, cells: Sequence[Cell], contrasts: Sequence[ContrastSpec]) -> _CellFile | None:
@@ -253,8 +259,8 @@ def _read(path: Path, cells: Sequence[Cell], contrasts: Sequence[ContrastSpec]) 
     if not path.is_file() or path.stat().st_size > MOST_BYTES:
         return None
     try:
-        arrays, metadata = unpacked_with(path.read_bytes(), path.name)
-        if digest_of(arrays) != metadata.get("digest"):
+        arrays, metadata = unpack_with_metadata(path.read_bytes(), path.name)
+        if digest_arrays(arrays) != metadata.get("digest"):
             return None
         measured = [
             {

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError, model_validator
 
 from theodolite._runs.folder.spec import MetricSpec, RunSpec
-from theodolite._storage.records import Strict, first_fault
+from theodolite._storage.records import Strict, describe_first_error
 from theodolite._storage.text import read_yaml
 from theodolite.errors import EvidenceError
 
@@ -74,7 +74,7 @@ def read_sweep(path: Path) -> tuple[SweepSpec, dict[str, Any]]:
         sweep = SweepSpec.model_validate(content)
     except ValidationError as error:
         raise EvidenceError(
-            f"sweep {path.name!r}", first_fault(error), "a sweep as documented"
+            f"sweep {path.name!r}", describe_first_error(error), "a sweep as documented"
         ) from error
     if Path(sweep.protocol).name != sweep.protocol:
         raise EvidenceError("protocol", repr(sweep.protocol), "the name of a file beside the sweep")
@@ -101,4 +101,6 @@ def spec_with(protocol: dict[str, Any], settings: dict[str, Any]) -> RunSpec:
     try:
         return RunSpec.model_validate(content)
     except ValidationError as error:
-        raise EvidenceError("protocol with settings", first_fault(error), "a spec") from error
+        raise EvidenceError(
+            "protocol with settings", describe_first_error(error), "a spec"
+        ) from error

@@ -6,9 +6,9 @@ from pathlib import Path
 from theodolite._runs.auditing.reading import read_source
 from theodolite._runs.auditing.result import AuditResult
 from theodolite._runs.comparison.compare_runs import Comparison
-from theodolite._runs.comparison.compare_runs import compare as compare_all
-from theodolite._runs.comparison.runs import read_runs
-from theodolite._runs.comparison.versions import Version, gate_drift
+from theodolite._runs.comparison.compare_runs import compare_runs as compare_all
+from theodolite._runs.comparison.loaded_runs import load_runs
+from theodolite._runs.comparison.versions import Version, check_drift_threshold
 from theodolite._runs.finished_run import Run, read_finished_run
 from theodolite._runs.folder.file_names import is_run
 from theodolite._verdicts.gates.file import Thresholds, read_thresholds, thresholds_from
@@ -54,7 +54,7 @@ def compare(
         progress: Called as work goes on.
     """
     folders = [run.folder if isinstance(run, Run) else Path(run) for run in (before, after)]
-    return compare_all(read_runs(folders), resamples, progress)[0]
+    return compare_all(load_runs(folders), resamples, progress)[0]
 
 
 def gate(
@@ -84,7 +84,7 @@ def gate(
     """
     criteria = _criteria(thresholds)
     answers = read_finished_run(Path(run)) if isinstance(run, str | Path) else run
-    return check_gate(criteria, answers, gate_drift(run, criteria, against, floor))
+    return check_gate(criteria, answers, check_drift_threshold(run, criteria, against, floor))
 
 
 def _criteria(thresholds: Path | str | Mapping[str, object]) -> Thresholds:

@@ -4,9 +4,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from theodolite._runs.comparison.rows import ComparisonRow, explored, lines_of, settled
-from theodolite._runs.comparison.runs import Key as ScoreKey
-from theodolite._runs.comparison.runs import RunRead, key_of, unlike
+from theodolite._runs.comparison.comparison_rows import (
+    ComparisonRow,
+    build_rows,
+    mark_exploratory,
+    settle_headlines,
+)
+from theodolite._runs.comparison.loaded_runs import Key as ScoreKey
+from theodolite._runs.comparison.loaded_runs import LoadedRun, explain_unlike_outputs, get_score_key
 from theodolite._scoring.request import Resampling
 from theodolite._storage.optional import require
 from theodolite._verdicts.lookup import Key, find_score
@@ -37,8 +42,8 @@ class Comparison:
     ``comparison["CTL"]`` is what can be said of one score, by its name or a paper's.
     """
 
-    first: RunRead
-    second: RunRead
+    first: LoadedRun
+    second: LoadedRun
     questions: tuple[VerdictPair, ...]
     lines: tuple[ComparisonRow, ...]
     """All scores that both have: headlines as they were settled, the others for exploration."""
@@ -80,8 +85,8 @@ class Comparison:
         return str(viewer("notebook_tables").comparison_html(self))
 
 
-def compare(
-    runs: Sequence[RunRead], resamples: int | None = None, progress: Progress = silent
+def compare_runs(
+    runs: Sequence[LoadedRun], resamples: int | None = None, progress: Progress = silent
 ) -> list[Comparison]:
     """Every further run against the first.
 
@@ -92,27 +97,29 @@ def compare(
     if len(runs) < 2:
         raise EvidenceError("runs", f"{len(runs)}", "two or more")
     resampling = runs[0].record.spec.resampling.draws(resamples)
-    pairs = [_pair((runs[0], other), resampling, progress) for other in runs[1:]]
-    heads = iter(settled([q.line for pair in pairs for q in pair.questions], resampling.level))
+    pairs = [_compare_pair((runs[0], other), resampling, progress) for other in runs[1:]]
+    heads = iter(
+        settle_headlines([q.line for pair in pairs for q in pair.questions], resampling.level)
+    )
     return [
         _with_headlines(pair, [replace(q, line=next(heads)) for q in pair.questions])
         for pair in pairs
     ]
 
 
-def headlines(
-    first: RunRead, second: RunRead, resamples: int | None = None, progress: Progress = silent
+def compute_headlines(
+    first: LoadedRun, second: LoadedRun, resamples: int | None = None, progress: Progress = silent
 ) -> list[VerdictPair]:
     """The headlines of two runs alone, each tested by itself: what a plan is made from."""
     runs = first, second
     heads = [run.headline(question) for run in runs for question in QUESTIONS]
-    keys = dict.fromkeys(key_of(head) for head in heads if head is not None)
+    keys = dict.fromkeys(get_score_key(head) for head in heads if head is not None)
     shared = [key for key in keys if all(key in run.by_key for run in runs)]
-    alike, refused = _of_like_outputs(runs, shared)
+    alike, refused = _select_comparable_scores(runs, shared)
     resampling = first.record.spec.resampling.draws(resamples)
-    by_key, _ = lines_of(runs, alike, resampling, progress)
+    by_key, _ = build_rows(runs, alike, resampling, progress)
     by_key |= refused
-    return list(_questions(runs, by_key))
+    return list(_pair_verdicts(runs, by_key))
 
 
 def _with_headlines(pair: Comparison, questions: Sequence[VerdictPair]) -> Comparison:
@@ -122,22 +129,24 @@ def _with_headlines(pair: Comparison, questions: Sequence[VerdictPair]) -> Compa
     for line in pair.lines:
         head = by_difference.get(id(line.difference))
         same = None if head is None else replace(line, these=head.these, recipe=head.recipe)
-        lines.append(same or explored(line))
+        lines.append(same or mark_exploratory(line))
     return replace(pair, questions=tuple(questions), lines=tuple(lines))
 
 
-def _pair(runs: tuple[RunRead, RunRead], resampling: Resampling, progress: Progress) -> Comparison:
+def _compare_pair(
+    runs: tuple[LoadedRun, LoadedRun], resampling: Resampling, progress: Progress
+) -> Comparison:
     first, second = runs
     shared = [key for key in first.by_key if key in second.by_key]
-    alike, refused = _of_like_outputs(runs, shared)
-    by_key, samples = lines_of(runs, alike, resampling, progress)
+    alike, refused = _select_comparable_scores(runs, shared)
+    by_key, samples = build_rows(runs, alike, resampling, progress)
     by_key |= refused
     second.forget()
     lines = tuple(by_key[key] for key in shared)
     return Comparison(
         first,
         second,
-        tuple(_questions(runs, by_key)),
+        tuple(_pair_verdicts(runs, by_key)),
         lines,
         tuple(s for key, s in first.by_key.items() if key not in second.by_key),
         tuple(s for key, s in second.by_key.items() if key not in first.by_key),
@@ -146,12 +155,12 @@ def _pair(runs: tuple[RunRead, RunRead], resampling: Resampling, progress: Progr
     )
 
 
-def _of_like_outputs(
-    runs: tuple[RunRead, RunRead], keys: Sequence[ScoreKey]
+def _select_comparable_scores(
+    runs: tuple[LoadedRun, LoadedRun], keys: Sequence[ScoreKey]
 ) -> tuple[list[ScoreKey], dict[ScoreKey, ComparisonRow]]:
     """The scores to compare; and lines of those that are held against different outputs."""
     first, second = (run.by_key for run in runs)
-    why = unlike(*runs)
+    why = explain_unlike_outputs(*runs)
     refused = {
         key: ComparisonRow(first[key], second[key], None, why)
         for key in keys
@@ -160,8 +169,8 @@ def _of_like_outputs(
     return [key for key in keys if key not in refused], refused
 
 
-def _questions(
-    runs: tuple[RunRead, RunRead], by_key: dict[ScoreKey, ComparisonRow]
+def _pair_verdicts(
+    runs: tuple[LoadedRun, LoadedRun], by_key: dict[ScoreKey, ComparisonRow]
 ) -> Iterator[VerdictPair]:
     for question, asks in QUESTIONS.items():
         heads = [run.headline(question) for run in runs]
@@ -171,19 +180,21 @@ def _questions(
         before, after = (
             "not_evaluated" if verdict is None else verdict.answer for verdict in verdicts
         )
-        yield VerdictPair(question, asks, before, after, _head_line(heads[0], heads[1], by_key))
+        yield VerdictPair(
+            question, asks, before, after, _find_headline_row(heads[0], heads[1], by_key)
+        )
 
 
-def _head_line(
+def _find_headline_row(
     first: Score | None, second: Score | None, by_key: dict[ScoreKey, ComparisonRow]
 ) -> ComparisonRow:
     """The line of the score that the first run's verdict was read from, where both have it."""
     if first is None or second is None:
         return ComparisonRow(first, second, None, "asked in one of the runs only")
-    line = by_key.get(key_of(first)) or by_key.get(key_of(second))
+    line = by_key.get(get_score_key(first)) or by_key.get(get_score_key(second))
     if line is None:
         return ComparisonRow(first, second, None, "answered by another score, version or options")
-    if key_of(first) != key_of(second):
+    if get_score_key(first) != get_score_key(second):
         note = "the verdicts were read from different scores; this one both have"
         return replace(line, why="; ".join(part for part in (line.why, note) if part))
     return line

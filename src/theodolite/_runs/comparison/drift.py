@@ -7,16 +7,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from theodolite._runs.comparison.runs import Kinds
-from theodolite._runs.comparison.samples import NotComparableError, aligned
-from theodolite._runs.comparison.shares import (
+from theodolite._runs.comparison.aligned_samples import NotComparableError, align_samples
+from theodolite._runs.comparison.attribution_shares import (
     Magnitudes,
     ShareDrift,
-    joint_names,
-    share_drift,
-    shares,
-    total_variation,
+    compute_share_drift,
+    compute_shares,
+    compute_total_variation,
+    list_features,
 )
+from theodolite._runs.comparison.loaded_runs import Kinds
 from theodolite._scoring.request import Resampling
 from theodolite.errors import EvidenceError, printable
 from theodolite.evidence.attributions.removal_orders import compute_strengths
@@ -25,7 +25,7 @@ from theodolite.evidence.kinds.attribution import AttributionEvidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.results import Answer
 
-FEWEST_RETRAININGS = 3
+MIN_RETRAININGS = 3
 """Beside the old version: six pairs. An unchanged recipe is then stopped about once in ten times,
 with five once in 20, with eight once in 50 (benchmarks/drift_floors.py)."""
 LISTED = 3
@@ -52,7 +52,7 @@ class RetrainingFloor:
     @property
     def suffices(self) -> bool:
         """Whether there are enough to tell what retraining changes."""
-        return self.trainings > FEWEST_RETRAININGS
+        return self.trainings > MIN_RETRAININGS
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -103,10 +103,10 @@ class AttributionDrift:
     @property
     def summary(self) -> str:
         """The answer's reason, in a sentence without its stop."""
-        text = f"{_percent(self.value)} of the attribution moved to other {self.drift.over}"
+        text = f"{_format_percent(self.value)} of the attribution moved to other {self.drift.over}"
         if self.drift.interval is None:
             return f"{text}, without an interval"
-        ends = _range(self.drift.interval.low, self.drift.interval.high)
+        ends = _format_range(self.drift.interval.low, self.drift.interval.high)
         return f"{text} ({ends}); {self._limit()}{self._foremost()}"
 
     def to_records(self) -> list[dict[str, str | float]]:
@@ -119,8 +119,8 @@ class AttributionDrift:
         return {
             "answer": self.answer, "summary": self.summary, "over": self.over, "n": self.n,
             "at_most": self.at_most, "floor": floor, "line": self.line,
-            "features": _json_of(self.features),
-            "groups": self.groups and _json_of(self.groups),
+            "features": _build_json(self.features),
+            "groups": self.groups and _build_json(self.groups),
         }  # fmt: skip
 
     def __repr__(self) -> str:
@@ -129,24 +129,24 @@ class AttributionDrift:
     def _limit(self) -> str:
         floor = self.floor
         if floor is None or (self.at_most is None and not floor.suffices):
-            return WITHOUT_FLOOR if self.at_most is None else _accepted(self.at_most)
+            return WITHOUT_FLOOR if self.at_most is None else _format_accepted(self.at_most)
         pairs = f"{len(floor.pairs)} pairs of {floor.trainings} trainings"
-        text = f"retraining alone moves up to {_percent(floor.largest)} ({pairs})"
-        return text if self.at_most is None else f"{text}, and {_accepted(self.at_most)}"
+        text = f"retraining alone moves up to {_format_percent(floor.largest)} ({pairs})"
+        return text if self.at_most is None else f"{text}, and {_format_accepted(self.at_most)}"
 
     def _foremost(self) -> str:
         rows = [row for row in self.to_records() if float(row["p"]) <= 0.05][:LISTED]
         if self.answer == "yes" or not rows:
             return ""
         names = [
-            f"{printable(str(row['name']), 60)} {_percent(float(row['before']))} → "
-            f"{_percent(float(row['after']))}"
+            f"{printable(str(row['name']), 60)} {_format_percent(float(row['before']))} → "
+            f"{_format_percent(float(row['after']))}"
             for row in rows
         ]
         return f"; most: {', '.join(names)}"
 
 
-def version_drift(
+def compute_version_drift(
     versions: Sequence[Sequence[Kinds]],
     *,
     at_most: float | None = None,
@@ -166,26 +166,28 @@ def version_drift(
     """
     if at_most is not None and not 0 <= at_most <= 1:
         raise EvidenceError("at_most", f"{at_most:g}", "a share from 0 to 1", "It is not percent.")
-    placed = aligned(_of_one_kind(versions), same_data=same_data)
+    placed = align_samples(_select_one_kind(versions), same_data=same_data)
     if any(placed.dropped):
         raise NotComparableError(f"other samples: only {placed.n:,} are in all of them")
     bundles: Any = placed.bundles
     samples, draws = bundles[0][0].samples, resampling or Resampling()
-    by_feature = [[_by_feature(bundle) for bundle in version] for version in bundles]
+    by_feature = [
+        [_compute_feature_magnitudes(bundle) for bundle in version] for version in bundles
+    ]
     plural = "concepts" if isinstance(bundles[0][0], ConceptEvidence) else "features"
-    features = share_drift(by_feature[0], by_feature[1], samples, draws, plural)
-    by_group = _by_group(bundles)
+    features = compute_share_drift(by_feature[0], by_feature[1], samples, draws, plural)
+    by_group = _compute_group_magnitudes(bundles)
     groups = None
     if by_group is not None:
-        groups = share_drift(by_group[0], by_group[1], samples, draws, "groups")
+        groups = compute_share_drift(by_group[0], by_group[1], samples, draws, "groups")
     elif over == "groups":
         raise NotComparableError("features without groups")
     old, _, *retrained = by_group if by_group is not None and over == "groups" else by_feature
     trainings = [*old, *(training for version in retrained for training in version)]
-    return AttributionDrift(features, groups, over, placed.n, _floor(trainings), at_most)
+    return AttributionDrift(features, groups, over, placed.n, _compute_floor(trainings), at_most)
 
 
-def _of_one_kind(versions: Sequence[Sequence[Kinds]]) -> list[list[Evidence]]:
+def _select_one_kind(versions: Sequence[Sequence[Kinds]]) -> list[list[Evidence]]:
     """Attributions of every version; or else concepts of every version."""
     for kind in (AttributionEvidence, ConceptEvidence):
         bundles = [[seed[kind] for seed in version if kind in seed] for version in versions]
@@ -203,7 +205,7 @@ def _check_scales(bundles: Iterable[Evidence]) -> None:
         raise NotComparableError(f"attributions of outputs on different scales: {names}")
 
 
-def _by_feature(bundle: Any) -> Magnitudes:
+def _compute_feature_magnitudes(bundle: Any) -> Magnitudes:
     """Sizes of attributions; of concepts what they contribute to the chosen class."""
     if isinstance(bundle, AttributionEvidence):
         return Magnitudes(bundle.features.names, np.abs(np.asarray(bundle.values, float)))
@@ -213,7 +215,7 @@ def _by_feature(bundle: Any) -> Magnitudes:
     return Magnitudes(bundle.concepts.names, np.abs(contributions))
 
 
-def _by_group(versions: Sequence[Sequence[Any]]) -> list[list[Magnitudes]] | None:
+def _compute_group_magnitudes(versions: Sequence[Sequence[Any]]) -> list[list[Magnitudes]] | None:
     """Sizes of the sum of attributions inside each group: one-hot columns are one feature."""
     bundles = [bundle for version in versions for bundle in version]
     if any(getattr(bundle, "groups", None) is None for bundle in bundles):
@@ -224,19 +226,19 @@ def _by_group(versions: Sequence[Sequence[Any]]) -> list[list[Magnitudes]] | Non
     ]
 
 
-def _floor(trainings: Sequence[Magnitudes]) -> RetrainingFloor | None:
+def _compute_floor(trainings: Sequence[Magnitudes]) -> RetrainingFloor | None:
     """The drift of every two trainings of the old version."""
     if len(trainings) < 2:
         return None
-    names = joint_names(trainings)
-    parts = [shares(training.on(names).sum(axis=0)) for training in trainings]
-    pairs = [float(total_variation(a, b)) for a, b in itertools.combinations(parts, 2)]
+    names = list_features(trainings)
+    parts = [compute_shares(training.on(names).sum(axis=0)) for training in trainings]
+    pairs = [float(compute_total_variation(a, b)) for a, b in itertools.combinations(parts, 2)]
     if np.isnan(pairs).any():
         raise NotComparableError("a retraining without any attribution")
     return RetrainingFloor(len(trainings), tuple(pairs))
 
 
-def _json_of(drift: ShareDrift) -> dict[str, Any]:
+def _build_json(drift: ShareDrift) -> dict[str, Any]:
     ends = None if drift.interval is None else [drift.interval.low, drift.interval.high]
     rows = [
         {key: None if isinstance(v, float) and np.isnan(v) else v for key, v in row.items()}
@@ -246,13 +248,13 @@ def _json_of(drift: ShareDrift) -> dict[str, Any]:
     return {"drift": value, "interval": ends, "shares": rows}
 
 
-def _percent(share: float) -> str:
+def _format_percent(share: float) -> str:
     return "an undefined part" if np.isnan(share) else f"{100 * share:.1f} %"
 
 
-def _accepted(share: float) -> str:
-    return f"{_percent(share)} is accepted"
+def _format_accepted(share: float) -> str:
+    return f"{_format_percent(share)} is accepted"
 
 
-def _range(low: float, high: float) -> str:
+def _format_range(low: float, high: float) -> str:
     return f"{100 * low:.1f}–{100 * high:.1f}"

@@ -48,7 +48,7 @@ class ResamplingSource:
         return min(max(low, least), most), max(min(high, most), least)
 
 
-def paired_interval(
+def compute_paired_interval(
     resampled: Float[np.ndarray, " resamples"], value: float, source: ResamplingSource
 ) -> DifferenceTest | None:
     """Interval and p-value of a difference that was resampled with the same weights in both runs.
@@ -71,13 +71,13 @@ def paired_interval(
     if len(defined) < 2 or source.n < FEWEST_CLUSTERS:
         return None
     if np.ptp(defined) <= 1e-14:
-        return nothing_varied(value, source)
+        return bound_unvaried_difference(value, source)
     variance = sample_variance(defined, source.n)
     estimate = Estimate(value, variance, source.n - 1, source.over, len(defined))
-    return student_test(estimate, source, PAIRED)
+    return run_student_test(estimate, source, PAIRED)
 
 
-def student_test(estimate: Estimate, source: ResamplingSource, method: str) -> DifferenceTest:
+def run_student_test(estimate: Estimate, source: ResamplingSource, method: str) -> DifferenceTest:
     """Student's interval of a difference, cut to what can be, and its p-value."""
     interval = student_interval(estimate, source.level)
     low, high = source.cut(interval.low, interval.high)
@@ -85,7 +85,7 @@ def student_test(estimate: Estimate, source: ResamplingSource, method: str) -> D
     return DifferenceTest(replace(interval, low=low, high=high, method=method), p)
 
 
-def nothing_varied(value: float, source: ResamplingSource) -> DifferenceTest | None:
+def bound_unvaried_difference(value: float, source: ResamplingSource) -> DifferenceTest | None:
     """What one more sample could change, where all that were drawn differ alike."""
     if not np.isfinite(source.span):
         return None
@@ -96,7 +96,9 @@ def nothing_varied(value: float, source: ResamplingSource) -> DifferenceTest | N
     return DifferenceTest(interval, min(2 * (1 - share) ** source.n, 1.0))
 
 
-def possible(scores: tuple[Score, Score], values: tuple[float, float]) -> tuple[float, float]:
+def compute_possible_range(
+    scores: tuple[Score, Score], values: tuple[float, float]
+) -> tuple[float, float]:
     """What the bounds of a score allow of a difference, given what each run scored.
 
     Each run lies within its own widest interval, and the other within the bounds: a run at 94 %

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
+from theodolite._runs.comparison.comparison_rows import build_rows, correct_claims
 from theodolite._runs.comparison.leaderboard_runs import (
-    ExcludedModel,
+    ExcludedFolder,
     digest_evidence,
     digest_samples,
-    read_runs_in,
+    load_runs_in,
 )
-from theodolite._runs.comparison.rows import claims, lines_of
-from theodolite._runs.comparison.runs import Key, RunRead, key_of
+from theodolite._runs.comparison.loaded_runs import Key, LoadedRun, get_score_key
 from theodolite.errors import EvidenceError
 from theodolite.evidence.pipeline_output import Progress, silent
 from theodolite.questions import QUESTIONS, Question
@@ -29,7 +29,7 @@ SHORT = 200
 class LeaderboardRow:
     """A run in a table: its place is a range where the difference to other runs may be 0."""
 
-    run: RunRead
+    run: LoadedRun
     best_rank: int | None
     worst_rank: int | None
     note: str = ""
@@ -53,7 +53,7 @@ class LeaderboardRow:
 
 
 @dataclass(frozen=True, eq=False)
-class Board:
+class LeaderboardTable:
     """Runs that scored the same samples."""
 
     why: str
@@ -71,22 +71,24 @@ class Board:
     """Whether somebody asked for this question. Else the runs with fewest noes come first."""
 
 
-def leaderboard(
+def build_leaderboard(
     folder: Path, by: Question | None = None, progress: Progress = silent
-) -> tuple[list[Board], list[ExcludedModel]]:
+) -> tuple[list[LeaderboardTable], list[ExcludedFolder]]:
     """Tables of the runs in a folder, the largest first, and what is in none of them."""
-    runs, left = read_runs_in(folder)
-    groups: dict[str, list[RunRead]] = {}
+    runs, left = load_runs_in(folder)
+    groups: dict[str, list[LoadedRun]] = {}
     digests: dict[str, str] = {}
     for run in runs:
         groups.setdefault(digest_samples(run), []).append(run)
         digests[run.name] = digest_evidence(run)
         run.forget()
     ordered = sorted(groups.values(), key=lambda group: (-len(group), group[0].name))
-    return [_marked(_board(group, by, progress), digests) for group in ordered], left
+    return [
+        _mark_repeated_runs(_build_table(group, by, progress), digests) for group in ordered
+    ], left
 
 
-def _marked(board: Board, digests: dict[str, str]) -> Board:
+def _mark_repeated_runs(board: LeaderboardTable, digests: dict[str, str]) -> LeaderboardTable:
     """A run made twice is no second opinion: each is told which one it repeats."""
     first: dict[str, str] = {}
     standings = []
@@ -97,21 +99,29 @@ def _marked(board: Board, digests: dict[str, str]) -> Board:
     return replace(board, standings=tuple(standings))
 
 
-def _board(group: Sequence[RunRead], by: Question | None, progress: Progress) -> Board:
-    columns = {q: key for q in QUESTIONS for key in [_most_common(group, q)] if key is not None}
-    chosen = by if by is not None else _first_shared(group, columns)
+def _build_table(
+    group: Sequence[LoadedRun], by: Question | None, progress: Progress
+) -> LeaderboardTable:
+    columns = {
+        q: key for q in QUESTIONS for key in [_find_most_common_key(group, q)] if key is not None
+    }
+    chosen = by if by is not None else _choose_question(group, columns)
     if chosen not in columns:
         note = "the question was not evaluated" if by else "no question that others have"
-        return Board(_shared(group), None, columns, tuple(
+        return LeaderboardTable(_describe_shared_data(group), None, columns, tuple(
             LeaderboardRow(run, None, None, note) for run in group
         ), 0)  # fmt: skip
     key = columns[chosen]
-    scored = [run for run in group if _head_key(run, chosen) == key and not _undefined(run, key)]
-    able = _alike(scored) if chosen == "faithful" else scored
+    scored = [
+        run
+        for run in group
+        if _get_headline_key(run, chosen) == key and not _is_undefined(run, key)
+    ]
+    able = _select_like_outputs(scored) if chosen == "faithful" else scored
     others = [run for run in scored if run not in able]
     if len(able) < 2:
         able = []
-    places, pairs, over = _ranked(able, key, progress, count_noes=by is None)
+    places, pairs, over = _rank_runs(able, key, progress, count_noes=by is None)
     rest = [run for run in group if run not in able]
     standings = [LeaderboardRow(run, *places[id(run)]) for run in able]
     sign = -1.0 if able and able[0].by_key[key].better == "higher" else 1.0
@@ -123,15 +133,17 @@ def _board(group: Sequence[RunRead], by: Question | None, progress: Progress) ->
             run,
             None,
             None,
-            _held_against(run) if run in others else _unranked(run, chosen, key),
+            _get_reference(run) if run in others else _explain_unranked(run, chosen, key),
         )
         for run in rest
     ]
     every = (*standings, *unranked)
-    return Board(_shared(group), chosen, columns, every, pairs, over, chosen=by is not None)
+    return LeaderboardTable(
+        _describe_shared_data(group), chosen, columns, every, pairs, over, chosen=by is not None
+    )
 
 
-def _shared(group: Sequence[RunRead]) -> str:
+def _describe_shared_data(group: Sequence[LoadedRun]) -> str:
     data = group[0].record.spec.dataset
     n = 0
     try:
@@ -143,51 +155,55 @@ def _shared(group: Sequence[RunRead]) -> str:
     return f"{'the same ' * (len(group) > 1)}{n:,} samples{named}"
 
 
-def _head_key(run: RunRead, question: Question) -> Key | None:
+def _get_headline_key(run: LoadedRun, question: Question) -> Key | None:
     head = run.headline(question)
-    return None if head is None else key_of(head)
+    return None if head is None else get_score_key(head)
 
 
-def _most_common(group: Sequence[RunRead], question: Question) -> Key | None:
-    keys = Counter(key for run in group for key in [_head_key(run, question)] if key is not None)
+def _find_most_common_key(group: Sequence[LoadedRun], question: Question) -> Key | None:
+    keys = Counter(
+        key for run in group for key in [_get_headline_key(run, question)] if key is not None
+    )
     return keys.most_common(1)[0][0] if keys else None
 
 
-def _first_shared(group: Sequence[RunRead], columns: dict[Question, Key]) -> Question | None:
+def _choose_question(group: Sequence[LoadedRun], columns: dict[Question, Key]) -> Question | None:
     """The first question that all answer by the same score; else the one that most do."""
-    counts = {q: sum(_head_key(run, q) == key for run in group) for q, key in columns.items()}
+    counts = {
+        q: sum(_get_headline_key(run, q) == key for run in group) for q, key in columns.items()
+    }
     return max(counts, key=lambda q: counts[q], default=None)
 
 
-def _alike(runs: Sequence[RunRead]) -> list[RunRead]:
+def _select_like_outputs(runs: Sequence[LoadedRun]) -> list[LoadedRun]:
     """Of runs that are held against different outputs, the largest group."""
     counts = Counter(run.subject.outputs for run in runs)
     most = max(counts, key=lambda outputs: counts[outputs], default=None)
     return [run for run in runs if run.subject.outputs == most]
 
 
-def _held_against(run: RunRead) -> str:
+def _get_reference(run: LoadedRun) -> str:
     return f"held against {run.subject.wording.name}, unlike the others"
 
 
-def _undefined(run: RunRead, key: Key) -> bool:
+def _is_undefined(run: LoadedRun, key: Key) -> bool:
     return bool(np.isnan(run.by_key[key].value))
 
 
-def _unranked(run: RunRead, question: Question, key: Key) -> str:
-    own = _head_key(run, question)
+def _explain_unranked(run: LoadedRun, question: Question, key: Key) -> str:
+    own = _get_headline_key(run, question)
     if own is None:
         apart = question == "faithful" and run.subject.outputs == "probe_only"
         return f"the question was not evaluated{' for your model' * apart}"
     if own == key:
-        return "the score is undefined" if _undefined(run, key) else "nothing to rank it against"
+        return "the score is undefined" if _is_undefined(run, key) else "nothing to rank it against"
     if own[0] != key[0]:
         return f"answered by another score ({own[0].replace('_', ' ')})"
     return "another version of the score" if own[1] != key[1] else "other options of the score"
 
 
-def _ranked(
-    runs: Sequence[RunRead], key: Key, progress: Progress, *, count_noes: bool
+def _rank_runs(
+    runs: Sequence[LoadedRun], key: Key, progress: Progress, *, count_noes: bool
 ) -> tuple[dict[int, tuple[int, int]], int, tuple[str, ...]]:
     """From each pair of runs who is surely ahead, all pairs corrected together (Holm).
 
@@ -200,7 +216,7 @@ def _ranked(
         progress("pairs of runs", number, len(pairs))
         chosen = first.record.spec.resampling
         resampling = chosen.draws(min(SHORT, chosen.resamples))
-        lines.append(lines_of((first, second), [key], resampling, silent)[0][key])
+        lines.append(build_rows((first, second), [key], resampling, silent)[0][key])
         second.forget()
         if second is runs[-1]:
             first.forget()
@@ -209,17 +225,21 @@ def _ranked(
     tests = [None if delta is None else delta.hardest for delta in deltas]
     number_of = {id(run): number for number, run in enumerate(runs)}
     surely = set()
-    for (first, second), claim in zip(pairs, claims(lines, tests, level), strict=True):
+    for (first, second), claim in zip(pairs, correct_claims(lines, tests, level), strict=True):
         if claim.outcome in ("better", "worse"):
             pair = (second, first) if claim.outcome == "better" else (first, second)
             surely.add((number_of[id(pair[0])], number_of[id(pair[1])]))
     noes = [LeaderboardRow(run, None, None).noes if count_noes else 0 for run in runs]
-    places = {id(run): rank for run, rank in zip(runs, places_of(noes, surely), strict=True)}
+    places = {
+        id(run): rank for run, rank in zip(runs, compute_rank_ranges(noes, surely), strict=True)
+    }
     over = dict.fromkeys(i.over for delta in deltas if delta is not None for i in delta.intervals)
     return places, len(pairs), tuple(over)
 
 
-def places_of(noes: Sequence[int], surely: AbstractSet[tuple[int, int]]) -> list[tuple[int, int]]:
+def compute_rank_ranges(
+    noes: Sequence[int], surely: AbstractSet[tuple[int, int]]
+) -> list[tuple[int, int]]:
     """The first and the last place that each run may have.
 
     Whoever has fewer noes is ahead; among equals, whoever surely has the better score.
@@ -228,7 +248,7 @@ def places_of(noes: Sequence[int], surely: AbstractSet[tuple[int, int]]) -> list
         noes: Of each run, questions answered with no.
         surely: Pairs of runs of which the first is better: the interval excludes 0 (Holm).
 
-    >>> places_of([0, 0, 1], {(0, 2), (2, 1)})
+    >>> compute_rank_ranges([0, 0, 1], {(0, 2), (2, 1)})
     [(1, 2), (1, 2), (3, 3)]
     """
     runs = range(len(noes))
@@ -242,6 +262,6 @@ def places_of(noes: Sequence[int], surely: AbstractSet[tuple[int, int]]) -> list
     ]
 
 
-def beats_its_null(score: Score, answer: str) -> bool:
+def beats_null(score: Score, answer: str) -> bool:
     """Whether the score says anything at all, by the run's own verdict."""
     return answer in ("yes", "partly") and not np.isnan(score.value)

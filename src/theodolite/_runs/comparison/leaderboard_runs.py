@@ -6,21 +6,21 @@ from pathlib import Path
 
 import numpy as np
 
-from theodolite._runs.comparison.runs import RunRead, read_run
+from theodolite._runs.comparison.loaded_runs import LoadedRun, load_run
 from theodolite._runs.folder.checksums import MANIFEST
 from theodolite.errors import EvidenceError, printable
 from theodolite.evidence.shards import compute_evidence_digest
 
 
 @dataclass(frozen=True)
-class ExcludedModel:
+class ExcludedFolder:
     """A folder that is in no table, and why."""
 
     name: str
     why: str
 
 
-def read_runs_in(folder: Path) -> tuple[list[RunRead], list[ExcludedModel]]:
+def load_runs_in(folder: Path) -> tuple[list[LoadedRun], list[ExcludedFolder]]:
     """Its runs, and the folders that are none, each with the reason."""
     if not folder.is_dir():
         raise EvidenceError(f"folder {str(folder)!r}", "nothing there", "a folder of run folders")
@@ -34,18 +34,18 @@ def read_runs_in(folder: Path) -> tuple[list[RunRead], list[ExcludedModel]]:
         if not path.is_dir():
             continue
         if path.is_symlink():
-            left.append(ExcludedModel(path.name, "a link, which is not followed"))
+            left.append(ExcludedFolder(path.name, "a link, which is not followed"))
             continue
         try:
-            runs.append(read_run(path, must_be_sealed=False))
+            runs.append(load_run(path, must_be_sealed=False))
         except (EvidenceError, OSError) as error:
-            left.append(ExcludedModel(path.name, _why(path, error)))
+            left.append(ExcludedFolder(path.name, _explain_exclusion(path, error)))
     if not runs and not left:
         raise EvidenceError(f"folder {str(folder)!r}", "no folders in it", "run folders")
     return runs, left
 
 
-def _why(path: Path, error: Exception) -> str:
+def _explain_exclusion(path: Path, error: Exception) -> str:
     if not (path / "run.json").is_file():
         return "not a run: it has no run.json"
     if not (path / "scores.json").is_file():
@@ -54,7 +54,7 @@ def _why(path: Path, error: Exception) -> str:
     return printable(error, 300)
 
 
-def digest_samples(run: RunRead) -> str:
+def digest_samples(run: LoadedRun) -> str:
     """What runs must share to stand in one table: the samples and their labels."""
     parts = []
     try:
@@ -75,7 +75,7 @@ def digest_samples(run: RunRead) -> str:
     return min(parts)
 
 
-def digest_evidence(run: RunRead) -> str:
+def digest_evidence(run: LoadedRun) -> str:
     """Of all its evidence; empty where that is not at hand."""
     try:
         digests = [sorted(map(compute_evidence_digest, kinds.values())) for kinds in run.evidence]

@@ -8,15 +8,19 @@ import numpy as np
 from scipy.special import ndtri
 
 from theodolite._runs.comparison.compare_runs import VerdictPair
-from theodolite._runs.comparison.pairing import Difference
-from theodolite._runs.comparison.planning import RecipeVariances, number_needed, seeds_needed
-from theodolite._runs.comparison.runs import RunRead
-from theodolite._runs.comparison.shortage import at_hand
+from theodolite._runs.comparison.loaded_runs import LoadedRun
+from theodolite._runs.comparison.paired_differences import Difference
+from theodolite._runs.comparison.sample_sizes import (
+    RecipeVariances,
+    find_sample_size,
+    find_seed_count,
+)
+from theodolite._runs.comparison.shortage import get_available_variances
 from theodolite.questions import QUESTIONS
 from theodolite.results import Interval, Score
 
 ALPHA = 0.05
-MOST_HEADLINES = len(QUESTIONS)
+MAX_HEADLINES = len(QUESTIONS)
 UNRELATED = math.sqrt(2)
 """Two versions that err on unrelated samples differ by so much more than either varies."""
 
@@ -44,7 +48,7 @@ class Pilot:
 
 
 @dataclass(frozen=True)
-class SizeNeeded:
+class RequiredSize:
     """How much of one thing is needed, asking one question or as many as there are."""
 
     what: str
@@ -55,25 +59,25 @@ class SizeNeeded:
     """At .05 over six, the strictest step of six headlines."""
 
 
-def sizes(pilot: Pilot, effect: float, power: float) -> Iterator[SizeNeeded]:
+def compute_required_sizes(pilot: Pilot, effect: float, power: float) -> Iterator[RequiredSize]:
     """What would tell versions apart that differ by the effect."""
-    levels = ALPHA, ALPHA / MOST_HEADLINES
+    levels = ALPHA, ALPHA / MAX_HEADLINES
     if pilot.sd is not None:
-        needed = [number_needed(effect, pilot.sd, alpha, power) for alpha in levels]
-        yield SizeNeeded(f"{pilot.over}, for these models", pilot.sd, *needed)
+        needed = [find_sample_size(effect, pilot.sd, alpha, power) for alpha in levels]
+        yield RequiredSize(f"{pilot.over}, for these models", pilot.sd, *needed)
     recipes = [(pilot.recipe, f"{pilot.over} to spare")]
     recipes.append((pilot.recipe_at_hand, f"{pilot.n or 0:,} {pilot.over}"))
     for varied, samples in recipes:
         if varied is not None:
-            needed = [seeds_needed(effect, varied, alpha, power) for alpha in levels]
+            needed = [find_seed_count(effect, varied, alpha, power) for alpha in levels]
             what = f"seeds of each run, for the recipe, with {samples}"
-            yield SizeNeeded(what, varied.spread, *needed)
+            yield RequiredSize(what, varied.spread, *needed)
     if pilot.item_sd is not None:
-        needed = [number_needed(effect, pilot.item_sd, alpha, power) for alpha in levels]
-        yield SizeNeeded(f"{pilot.items}, for others like these", pilot.item_sd, *needed)
+        needed = [find_sample_size(effect, pilot.item_sd, alpha, power) for alpha in levels]
+        yield RequiredSize(f"{pilot.items}, for others like these", pilot.item_sd, *needed)
 
 
-def pilot_of_pair(pair: VerdictPair) -> Pilot:
+def build_pair_pilot(pair: VerdictPair) -> Pilot:
     """From two runs: their paired difference."""
     delta, asks = pair.line.difference, pair.question_text
     if delta is None or delta.interval is None or not delta.interval.error:
@@ -81,7 +85,7 @@ def pilot_of_pair(pair: VerdictPair) -> Pilot:
         return Pilot(asks, why=why)
     error, df = delta.interval.error, delta.interval.df or 0.0
     n = round(df + 1)
-    recipe, with_samples = _recipes(delta)
+    recipe, with_samples = _get_recipe_variances(delta)
     items = delta.items
     several = items is not None and len(items.names) > 1
     return Pilot(
@@ -91,23 +95,25 @@ def pilot_of_pair(pair: VerdictPair) -> Pilot:
     )  # fmt: skip
 
 
-def _recipes(delta: Difference) -> tuple[RecipeVariances | None, RecipeVariances | None]:
+def _get_recipe_variances(
+    delta: Difference,
+) -> tuple[RecipeVariances | None, RecipeVariances | None]:
     variances = delta.variances
     if variances is None:
         return None, None
     pure = RecipeVariances(variances.spread_without_samples, paired=variances.paired)
-    return pure, at_hand(variances)
+    return pure, get_available_variances(variances)
 
 
-def pilot_of_run(run: RunRead) -> list[Pilot]:
+def build_run_pilots(run: LoadedRun) -> list[Pilot]:
     """From one run, as if the other version erred on unrelated samples: pairs need fewer."""
     heads = [(asks, run.headline(question)) for question, asks in QUESTIONS.items()]
-    return [_pilot(asks, head) for asks, head in heads if head is not None]
+    return [_build_pilot(asks, head) for asks, head in heads if head is not None]
 
 
-def _pilot(asks: str, score: Score) -> Pilot:
+def _build_pilot(asks: str, score: Score) -> Pilot:
     interval = next((i for i in score.intervals if i.over in ("samples", "clusters")), None)
-    n = None if interval is None else _independent(score, interval)
+    n = None if interval is None else _count_independent(score, interval)
     if interval is None or n is None:
         return Pilot(asks, why="it does not say over how many samples; give --against")
     error = interval.error
@@ -124,7 +130,7 @@ def _pilot(asks: str, score: Score) -> Pilot:
     )  # fmt: skip
 
 
-def _independent(score: Score, interval: Interval) -> int | None:
+def _count_independent(score: Score, interval: Interval) -> int | None:
     """How many samples or clusters an interval is over."""
     if interval.df is not None:
         return round(interval.df + 1)

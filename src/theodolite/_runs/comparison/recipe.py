@@ -9,8 +9,8 @@ from jaxtyping import Float
 from theodolite._runs.comparison.intervals import (
     DifferenceTest,
     ResamplingSource,
-    nothing_varied,
-    student_test,
+    bound_unvaried_difference,
+    run_student_test,
 )
 from theodolite._stats.intervals import Estimate
 
@@ -67,7 +67,7 @@ class SeedVariances:
         return math.sqrt(sum(max(v - own, 0.0) for v, own in parts) / len(self.variances))
 
 
-def seed_variances(
+def estimate_seed_variances(
     first: Float[np.ndarray, "seeds rows"],
     second: Float[np.ndarray, "others rows"],
     clusters: int,
@@ -96,7 +96,7 @@ def seed_variances(
     # a bootstrap's variance is too small by (n - 1) / n
     covariance = np.cov(draws, ddof=0) * clusters / (clusters - 1)
     blocks = covariance[:n, :n], covariance[n:, n:]
-    shared = [_between(block) for block in blocks]
+    shared = [_compute_covariance(block) for block in blocks]
     common = max(sum(shared) - 2 * float(covariance[:n, n:].mean()), 0.0)
     own = [max(float(np.diag(b).mean()) - s, 0.0) for b, s in zip(blocks, shared, strict=True)]
     chosen = slice(1, None) if paired else slice(None)
@@ -109,21 +109,21 @@ def seed_variances(
     )
 
 
-def _between(block: Float[np.ndarray, "seeds seeds"]) -> float:
+def _compute_covariance(block: Float[np.ndarray, "seeds seeds"]) -> float:
     """The mean covariance of two different seeds."""
     n = len(block)
     return float((block.sum() - np.trace(block)) / (n * (n - 1)))
 
 
-def recipe_test(
+def run_recipe_test(
     value: float, variances: SeedVariances | None, source: ResamplingSource
 ) -> DifferenceTest | None:
     """Interval and p-value of a difference between recipes; None where seeds do not tell."""
     if variances is None or math.isnan(value):
         return None
     if not variances.variance > 1e-28:
-        return nothing_varied(value, source)
+        return bound_unvaried_difference(value, source)
     estimate = Estimate(
         value, variances.variance, variances.df, "seeds", sum(variances.seeds), scope="population"
     )
-    return student_test(estimate, source, OVER_SEEDS)
+    return run_student_test(estimate, source, OVER_SEEDS)

@@ -4,14 +4,14 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from theodolite._runs.comparison.pairing import Difference
-from theodolite._runs.comparison.planning import (
-    RecipeVariances,
-    number_needed,
-    recipe_samples_needed,
-    seeds_needed,
-)
+from theodolite._runs.comparison.paired_differences import Difference
 from theodolite._runs.comparison.recipe import SeedVariances
+from theodolite._runs.comparison.sample_sizes import (
+    RecipeVariances,
+    find_recipe_sample_size,
+    find_sample_size,
+    find_seed_count,
+)
 from theodolite._stats.intervals import SEEN
 
 
@@ -28,37 +28,37 @@ class Shortage:
     """Samples with seeds to spare, and seeds with samples to spare: fewer of either never do."""
 
 
-def shortage_of_these(delta: Difference, alpha: float) -> Shortage | None:
+def find_model_shortage(delta: Difference, alpha: float) -> Shortage | None:
     """For a claim about these models, which more samples would settle."""
     interval = delta.interval
     if interval is None or not interval.error or interval.df is None or math.isnan(alpha):
         return None
     sd = interval.error * math.sqrt(interval.df + 1)
-    return Shortage("samples", number_needed(delta.value, sd, alpha, SEEN))
+    return Shortage("samples", find_sample_size(delta.value, sd, alpha, SEEN))
 
 
-def shortage_of_recipe(delta: Difference, alpha: float) -> Shortage | None:
+def find_recipe_shortage(delta: Difference, alpha: float) -> Shortage | None:
     """For a claim about the recipe."""
     variances = delta.variances
     if variances is None or math.isnan(alpha):
         return None
     pure = variances.spread_without_samples
     of_seeds = pure**2 * sum(1 / n for n in variances.seeds)
-    now, effect = at_hand(variances), delta.value
+    now, effect = get_available_variances(variances), delta.value
     spare = RecipeVariances(pure, paired=variances.paired)
     sample_sd = math.sqrt(variances.common * variances.clusters)
     return Shortage(
         "seeds" if of_seeds > variances.variance - of_seeds else "samples",
-        recipe_samples_needed(effect, now, (pure, min(variances.seeds)), alpha),
-        seeds_needed(effect, now, alpha, SEEN),
+        find_recipe_sample_size(effect, now, (pure, min(variances.seeds)), alpha),
+        find_seed_count(effect, now, alpha, SEEN),
         (
-            number_needed(effect, sample_sd, alpha, SEEN),
-            seeds_needed(effect, spare, alpha, SEEN),
+            find_sample_size(effect, sample_sd, alpha, SEEN),
+            find_seed_count(effect, spare, alpha, SEEN),
         ),
     )
 
 
-def at_hand(variances: SeedVariances) -> RecipeVariances:
+def get_available_variances(variances: SeedVariances) -> RecipeVariances:
     """What a recipe's difference would vary by with the samples that there are."""
     return RecipeVariances(
         variances.spread, variances.common, variances.clusters, paired=variances.paired

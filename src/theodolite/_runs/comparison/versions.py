@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from theodolite._runs.auditing.result import AuditResult
-from theodolite._runs.comparison.drift import AttributionDrift, Over, version_drift
-from theodolite._runs.comparison.rows import same_data
-from theodolite._runs.comparison.runs import Kinds, RunRead, read_run
-from theodolite._runs.comparison.samples import NotComparableError
+from theodolite._runs.comparison.aligned_samples import NotComparableError
+from theodolite._runs.comparison.comparison_rows import has_same_data
+from theodolite._runs.comparison.drift import AttributionDrift, Over, compute_version_drift
+from theodolite._runs.comparison.loaded_runs import Kinds, LoadedRun, load_run
 from theodolite._runs.finished_run import Run
 from theodolite._scoring.request import Resampling
 from theodolite._verdicts.answers import by_kind
@@ -55,21 +55,21 @@ def attribution_drift(
         >>> theodolite.attribution_drift(*versions, at_most=0.1).answer
         'no'
     """
-    old, new, *retrained = [_read(version) for version in (before, after, *floor)]
-    folders = [v.folder.resolve() for v in (old, *retrained) if isinstance(v, RunRead)]
+    old, new, *retrained = [_read_version(version) for version in (before, after, *floor)]
+    folders = [v.folder.resolve() for v in (old, *retrained) if isinstance(v, LoadedRun)]
     if len(set(folders)) < len(folders):
         raise EvidenceError("floor", "a run folder twice", "retrainings beside the old version")
     versions = [old, new, *retrained]
     try:
-        return version_drift(
-            [_trainings(version) for version in versions],
-            at_most=at_most, over=over, resampling=resampling, same_data=_same_data(versions),
+        return compute_version_drift(
+            [_list_trainings(version) for version in versions],
+            at_most=at_most, over=over, resampling=resampling, same_data=_has_same_data(versions),
         )  # fmt: skip
     except NotComparableError as reason:
         raise EvidenceError("versions", str(reason), "attributions of the same samples") from reason
 
 
-def gate_drift(
+def check_drift_threshold(
     run: Version,
     thresholds: Thresholds,
     against: Version | None,
@@ -94,27 +94,27 @@ def gate_drift(
         raise
 
 
-def _read(version: Version) -> Evidence | Sequence[Evidence] | AuditResult | RunRead:
+def _read_version(version: Version) -> Evidence | Sequence[Evidence] | AuditResult | LoadedRun:
     """A run folder is read once, and its seal checked."""
     if isinstance(version, Run | Path | str):
-        return read_run(version.folder if isinstance(version, Run) else Path(version))
+        return load_run(version.folder if isinstance(version, Run) else Path(version))
     return version
 
 
-def _trainings(
-    version: Evidence | Sequence[Evidence] | AuditResult | RunRead,
+def _list_trainings(
+    version: Evidence | Sequence[Evidence] | AuditResult | LoadedRun,
 ) -> Sequence[Kinds]:
     """Bundles by kind, of each training."""
     if isinstance(version, Evidence):
         return [{type(version): version}]
     if isinstance(version, AuditResult):
         return [by_kind(seed) for seed in version.source.evidence]
-    if isinstance(version, RunRead):
+    if isinstance(version, LoadedRun):
         return version.evidence
     return [{type(bundle): bundle} for bundle in version]
 
 
-def _same_data(versions: Sequence[object]) -> bool:
+def _has_same_data(versions: Sequence[object]) -> bool:
     """Whether all are runs that read the same data."""
-    runs = [version for version in versions if isinstance(version, RunRead)]
-    return len(runs) == len(versions) and all(same_data(runs[0], run) for run in runs[1:])
+    runs = [version for version in versions if isinstance(version, LoadedRun)]
+    return len(runs) == len(versions) and all(has_same_data(runs[0], run) for run in runs[1:])

@@ -15,7 +15,12 @@ from functools import lru_cache
 from typing import Any
 
 from theodolite._runs.engine.signed_checksums import FORMAT, compute_seal, read_seal_key
-from theodolite._storage.packed import Arrays, digest_of, packed_with, unpacked_with
+from theodolite._storage.packed_arrays import (
+    Arrays,
+    digest_arrays,
+    pack_with_metadata,
+    unpack_with_metadata,
+)
 from theodolite._storage.stores import Store
 from theodolite.errors import EvidenceError, UnsafeInputError, VerificationError
 
@@ -91,7 +96,7 @@ def pack_checkpoint(
     name: CheckpointName, arrays: Arrays, made_on: str
 ) -> tuple[bytes, CheckpointRecord]:
     """The file of an entry."""
-    content = digest_of(arrays)
+    content = digest_arrays(arrays)
     metadata = {
         "format": FORMAT,
         "key": name.key,
@@ -103,7 +108,7 @@ def pack_checkpoint(
         "made_by": name.made_by(),
         "seal": compute_seal(name.key, content, made_on, read_seal_key()),
     }
-    file = packed_with(arrays, metadata)
+    file = pack_with_metadata(arrays, metadata)
     return file, CheckpointRecord(name.key, content, len(file), made_on)
 
 
@@ -113,7 +118,7 @@ def unpack_checkpoint(
     """The arrays of the entry with this key, or in which way it is another or was changed."""
     what = f"piece {key[:16]}…"
     try:
-        arrays, metadata = unpacked_with(file, f"{key}.safetensors")
+        arrays, metadata = unpack_with_metadata(file, f"{key}.safetensors")
     except UnsafeInputError as error:
         raise VerificationError(what, error.got, error.expected) from error
     if set(metadata) != FIELDS or not all(isinstance(text, str) for text in metadata.values()):
@@ -123,7 +128,7 @@ def unpack_checkpoint(
     name = CheckpointName.of_texts(metadata["about"], metadata["data"], metadata["code"])
     if name.key != key:
         raise VerificationError(what, "another description", "the one that its key was made from")
-    if digest_of(arrays) != metadata["content"]:
+    if digest_arrays(arrays) != metadata["content"]:
         raise VerificationError(what, "other content than its digest says", "what was written")
     seal = compute_seal(key, metadata["content"], metadata["made_on"], secret)
     if not hmac.compare_digest(seal, metadata["seal"]) or metadata["format"] != FORMAT:

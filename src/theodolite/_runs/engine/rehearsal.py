@@ -10,7 +10,7 @@ import numpy as np
 from theodolite._runs.engine.run_cost import PassCost, RunCost
 from theodolite._runs.engine.tasks import TaskOutcome, measure_peak_memory
 from theodolite._runs.engine.worker_pool import WorkerPool
-from theodolite._storage.traffic import Traffic, traffic_so_far
+from theodolite._storage.traffic import Traffic, get_traffic
 from theodolite.evidence.workers import Arrays, Entry, Merge, Work
 
 
@@ -91,10 +91,10 @@ class Rehearsal:
     def once(self, description: Mapping[str, Any], digest: str, do: Callable[[], Arrays]) -> Arrays:
         with self._out_of_the_driver():
             known = self._pool.checkpoints.read(self._pool.name_of(description, digest, do).key)
-            left, started, before = int(known is None), time.perf_counter(), traffic_so_far()
+            left, started, before = int(known is None), time.perf_counter(), get_traffic()
             arrays = do() if known is None else known[0]
             seconds = (time.perf_counter() - started,) * left
-            read = traffic_so_far().since(before)
+            read = get_traffic().since(before)
             self.passes.append(PassCost("at once", 1, left, seconds, read, in_driver=True))
             return arrays
 

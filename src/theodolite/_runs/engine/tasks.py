@@ -21,8 +21,8 @@ from theodolite._runs.engine.process_identity import (
     get_identity,
 )
 from theodolite._stats.threads import limit_to_one_core
-from theodolite._storage.packed import digest_of
-from theodolite._storage.traffic import Traffic, traffic_so_far
+from theodolite._storage.packed_arrays import digest_arrays
+from theodolite._storage.traffic import Traffic, get_traffic
 from theodolite.errors import EvidenceError, VerificationError, printable
 from theodolite.evidence.read_ahead import read_ahead
 from theodolite.evidence.workers import Arrays, Merge, Tree
@@ -136,7 +136,7 @@ _makers: dict[str, Callable[[], Any]] = {}
 
 def run_task(task: Task, *, alone: bool = False) -> TaskOutcome:
     """Do a task, in whatever process this is: on one core, unless it is the only process."""
-    started, done, before = time.perf_counter(), TaskOutcome(), traffic_so_far()
+    started, done, before = time.perf_counter(), TaskOutcome(), get_traffic()
     if task.identity is not None:
         own = get_identity(task.modules, network=task.network)
         if differences := task.identity.differences(own):
@@ -158,7 +158,7 @@ def run_task(task: Task, *, alone: bool = False) -> TaskOutcome:
                     _compute_piece(
                         replace(task, checkpoints=None), item, piece, name, TaskOutcome()
                     )
-                    before = traffic_so_far()
+                    before = get_traffic()
                 read_ahead(left)  # what is in the checkpoint store is not needed
                 arrays = _compute_piece(task, item, piece, name, done)
                 del left[0]
@@ -171,7 +171,7 @@ def run_task(task: Task, *, alone: bool = False) -> TaskOutcome:
                 tree.add(part, 1)
             done.parts = [tree.whole()]
     done.seconds = time.perf_counter() - started
-    done.traffic = traffic_so_far().since(before)
+    done.traffic = get_traffic().since(before)
     done.peak_bytes = measure_peak_memory()
     return done
 
@@ -242,7 +242,7 @@ def check_recomputed(
     """Refuse what is not the same when computed again: bit for bit where the arithmetic is that of
     the entry, else but for last digits; whether these differ."""
     arrays, entry = known
-    if digest_of(again) == entry.content:
+    if digest_arrays(again) == entry.content:
         return False
     if entry.made_on in ("", digest_arithmetic(network)) or not is_nearly_equal(arrays, again):
         raise VerificationError(

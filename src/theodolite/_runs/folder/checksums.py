@@ -5,7 +5,7 @@ import stat
 from pathlib import Path
 
 from theodolite._runs.folder.run_records import ManifestRecord
-from theodolite._storage.paths import all_or_nothing, sha256_below, sha256_of
+from theodolite._storage.paths import all_or_nothing, compute_sha256_below, sha256_of
 from theodolite._storage.records import read_record, write_record
 from theodolite._storage.text import read_text
 from theodolite.errors import UnsafeInputError, VerificationError
@@ -55,7 +55,7 @@ def verify_checksums(folder: Path, *, but: str = "") -> int:
         got = f"no {name}" if name in listed else f"{name}, which the run did not write"
         raise VerificationError(what, got, "just the files of the manifest")
     for name, digest in listed.items():
-        if sha256_below(folder, name) != digest:
+        if compute_sha256_below(folder, name) != digest:
             raise VerificationError(what, f"{name} changed since the run", "its bytes of then")
     return len(listed)
 

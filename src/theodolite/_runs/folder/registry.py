@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from theodolite._runs.folder.spec import Named
 from theodolite._storage.paths import confined
-from theodolite._storage.records import first_fault
+from theodolite._storage.records import describe_first_error
 from theodolite.errors import EvidenceError
 from theodolite.evidence.plugins import OURS, leave_out, list_entry_points, list_own_entry_points
 
@@ -76,7 +76,9 @@ def _check_arguments(make: Any, named: Named, data: Path) -> dict[str, Any]:
             checked[name] = TypeAdapter(hints[name]).validate_python(value)
         except ValidationError as error:
             raise EvidenceError(
-                f"{named.name}.{name}", f"{value!r}", first_fault(error).removeprefix("the whole: ")
+                f"{named.name}.{name}",
+                f"{value!r}",
+                describe_first_error(error).removeprefix("the whole: "),
             ) from error
     return checked
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from theodolite._scoring.request import Resampling
-from theodolite._storage.records import Strict, first_fault
+from theodolite._storage.records import Strict, describe_first_error
 from theodolite._storage.text import read_yaml
 from theodolite._verdicts.scores_file import Filter
 from theodolite.errors import EvidenceError
@@ -216,5 +216,5 @@ def read_spec(path: Path) -> RunSpec:
         return RunSpec.model_validate(content)
     except ValidationError as error:
         raise EvidenceError(
-            f"spec {path.name!r}", first_fault(error), "a spec as documented"
+            f"spec {path.name!r}", describe_first_error(error), "a spec as documented"
         ) from error

@@ -32,7 +32,7 @@ def is_forked() -> bool:
     return bool(_users) and _users[0] != os.getpid()
 
 
-def client_of(scheme: str, bucket: str) -> Any:
+def get_client(scheme: str, bucket: str) -> Any:
     """The client of this process; another one where the settings have changed."""
     settings = tuple(sorted(item for item in os.environ.items() if item[0].startswith(SETTINGS)))
     _users.append(os.getpid())

@@ -8,7 +8,7 @@ from functools import lru_cache
 from os import getpid
 from typing import Any, TypeVar
 
-from theodolite._storage.buckets.client import FIRST_WAIT, TRIES, client_of
+from theodolite._storage.buckets.client import FIRST_WAIT, TRIES, get_client
 
 Answer = TypeVar("Answer")
 WRONG_TAG = '"00000000000000000000000000000000"'
@@ -33,7 +33,7 @@ class Bucket:
 
     @property
     def _client(self) -> Any:
-        return client_of(self.scheme, self.name)
+        return get_client(self.scheme, self.name)
 
     def read(self, key: str, most: int) -> Any:
         """A whole object; its size alone where that is above ``most``."""
@@ -44,13 +44,13 @@ class Bucket:
             size = int(answer.meta["size"])
             return size if size > most else memoryview(answer.bytes())
 
-        return tried(once)
+        return retry(once)
 
     def part(self, key: str, start: int, length: int) -> memoryview:
         """Some bytes of an object, perhaps fewer where it ends."""
         import obstore  # noqa: PLC0415
 
-        return tried(
+        return retry(
             lambda: memoryview(obstore.get_range(self._client, key, start=start, length=length))
         )
 
@@ -66,7 +66,7 @@ class Bucket:
         """Put an object in place of a known one."""
         import obstore  # noqa: PLC0415
 
-        current = tried(lambda: obstore.get(self._client, key))
+        current = retry(lambda: obstore.get(self._client, key))
         if bytes(current.bytes()) != expected:
             return False
         return self._put(key, content, {"e_tag": current.meta["e_tag"]})
@@ -83,7 +83,7 @@ class Bucket:
         from obstore.exceptions import AlreadyExistsError, PreconditionError  # noqa: PLC0415
 
         try:
-            tried(lambda: obstore.put(self._client, key, content, mode=mode))
+            retry(lambda: obstore.put(self._client, key, content, mode=mode))
         except (AlreadyExistsError, PreconditionError):
             return False
         return True
@@ -93,7 +93,7 @@ class Bucket:
         import obstore  # noqa: PLC0415
 
         try:
-            return int(tried(lambda: obstore.head(self._client, key))["size"])
+            return int(retry(lambda: obstore.head(self._client, key))["size"])
         except FileNotFoundError:
             return None
 
@@ -106,7 +106,7 @@ class Bucket:
         import obstore  # noqa: PLC0415
 
         start = f"{below}/" if below else ""
-        pages = tried(lambda: list(obstore.list(self._client, below or None)))
+        pages = retry(lambda: list(obstore.list(self._client, below or None)))
         return {
             entry["path"].removeprefix(start): entry["last_modified"].timestamp()
             for page in pages
@@ -119,12 +119,12 @@ class Bucket:
         import obstore  # noqa: PLC0415
 
         try:
-            tried(lambda: obstore.delete(self._client, key))
+            retry(lambda: obstore.delete(self._client, key))
         except FileNotFoundError:
             return
 
 
-def tried(action: Callable[[], Answer]) -> Answer:
+def retry(action: Callable[[], Answer]) -> Answer:
     """Again and again, with waits that double, where the fault may pass: for seconds if there was
     ever an answer to this process, so that a store that is away for a moment ends no run; else
     three times, for the address may be wrong."""
@@ -146,7 +146,7 @@ def tried(action: Callable[[], Answer]) -> Answer:
     raise AssertionError
 
 
-def at_once(actions: list[Callable[[], Answer]], most: int) -> list[Answer]:
+def run_concurrently(actions: list[Callable[[], Answer]], most: int) -> list[Answer]:
     """What all give, in order; at most so many at a time."""
     if len(actions) < 2 or most < 2:
         return [action() for action in actions]

@@ -27,10 +27,11 @@ class Span:
         return start - self.end < MOST_GAP and whole - needed < MOST_WASTE * needed
 
 
-def spans_of(ranges: Sequence[Range]) -> list[Span]:
+def plan_spans(ranges: Sequence[Range]) -> list[Span]:
     """Return the requests for some ranges.
 
-    >>> [(s.start, s.end, s.members) for s in spans_of([("a", 0, 90), ("a", 100, 90), ("b", 0, 5)])]
+    >>> spans = plan_spans([("a", 0, 90), ("a", 100, 90), ("b", 0, 5)])
+    >>> [(span.start, span.end, span.members) for span in spans]
     [(0, 190, [0, 1]), (0, 5, [2])]
     """
     spans: list[Span] = []

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from theodolite._storage.memory import check_memory
+from theodolite._storage.memory_limit import check_memory
 from theodolite.errors import UnsafeInputError
 
 MARK = b"ARROW1"
@@ -25,7 +25,7 @@ _FAULTS = (struct.error, IndexError, ValueError)
 SMALLER = "Write it with smaller record batches, or set --max-memory."
 
 
-def plain_schema(message: bytes, what: str) -> Any:
+def strip_extension_types(message: bytes, what: str) -> Any:
     """A schema whose types are all pyarrow's own; others are what they are stored as."""
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.ipc as ipc  # noqa: PLC0415
@@ -37,7 +37,7 @@ def plain_schema(message: bytes, what: str) -> Any:
 
 
 @contextmanager
-def arrow_rows(stream: io.BufferedIOBase, what: str) -> Iterator[tuple[Any, Iterator[Any]]]:
+def read_arrow_rows(stream: io.BufferedIOBase, what: str) -> Iterator[tuple[Any, Iterator[Any]]]:
     """The schema, and batches of rows, of a file of Arrow messages."""
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.ipc as ipc  # noqa: PLC0415
@@ -45,14 +45,14 @@ def arrow_rows(stream: io.BufferedIOBase, what: str) -> Iterator[tuple[Any, Iter
     messages = ArrowMessages(stream, what)
     try:
         reader = ipc.open_stream(pa.PythonFile(messages, "r"))
-        yield reader.schema, _checked(reader)
+        yield reader.schema, _check_batches(reader)
     except (pa.ArrowException, OSError, OverflowError) as error:
         if messages.refusal is not None:
             raise messages.refusal from error
         raise UnsafeInputError(what, "no readable Arrow", "an Arrow file or stream") from error
 
 
-def _checked(reader: Any) -> Iterator[Any]:
+def _check_batches(reader: Any) -> Iterator[Any]:
     """Batches whose buffers are as long as they should be, and whose offsets lie inside."""
     while True:
         try:

@@ -7,7 +7,7 @@ import io
 from dataclasses import dataclass
 from typing import Any
 
-from theodolite._storage.memory import check_memory
+from theodolite._storage.memory_limit import check_memory
 from theodolite.errors import UnsafeInputError
 
 HEADER = 1 << 16
@@ -88,7 +88,7 @@ class PageSizes:
     """Whether words go on from the words before: a few bytes may then be long words."""
 
 
-def page_sizes(stream: io.BufferedIOBase, chunk: Any, what: str) -> PageSizes:
+def read_page_sizes(stream: io.BufferedIOBase, chunk: Any, what: str) -> PageSizes:
     """Walk the headers of the pages of a column chunk; ``chunk`` is what pyarrow says of it."""
     # a table without rows has no page of data: its place is 0
     start = min(filter(None, (chunk.data_page_offset, chunk.dictionary_page_offset)), default=0)

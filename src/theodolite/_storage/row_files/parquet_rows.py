@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from theodolite._storage._parquet_checks import MAX_COLUMNS, MAX_FOOTER, WIDTHS
-from theodolite._storage.memory import check_memory
-from theodolite._storage.row_files.arrow_rows import plain_schema
-from theodolite._storage.row_files.opened import Overlaid
-from theodolite._storage.row_files.parquet_pages import SMALLER_GROUPS, page_sizes
+from theodolite._storage.memory_limit import check_memory
+from theodolite._storage.row_files.arrow_rows import strip_extension_types
+from theodolite._storage.row_files.file_streams import OverlaidStream
+from theodolite._storage.row_files.parquet_pages import SMALLER_GROUPS, read_page_sizes
 from theodolite.errors import UnsafeInputError
 
 LIST_OF_TYPES, HIDDEN = b"ARROW:schema", b"ARROW:hidden"
@@ -56,7 +56,7 @@ class ParquetRows:
             if chunk.path_in_schema.partition(".")[0] not in columns:
                 continue
             what = f"column {chunk.path_in_schema!r} of {self.what}"
-            sizes = page_sizes(self.stream, chunk, what)
+            sizes = read_page_sizes(self.stream, chunk, what)
             if sizes.goes_on:
                 raise UnsafeInputError(
                     what, "words that go on from the word before", "plain or dictionary text"
@@ -74,13 +74,13 @@ class ParquetRows:
         return max(min(MOST_ROWS, BLOCK_BYTES * rows // max(total, 1)), 1)
 
 
-def parquet_rows(stream: io.BufferedIOBase, what: str) -> ParquetRows:
+def open_parquet_rows(stream: io.BufferedIOBase, what: str) -> ParquetRows:
     """Look at a Parquet file: its footer, its types, its sizes."""
     import pyarrow as pa  # noqa: PLC0415  slow
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     place, footer = _footer(stream, what)
-    hidden = Overlaid(stream, place, footer.replace(LIST_OF_TYPES, HIDDEN))
+    hidden = OverlaidStream(stream, place, footer.replace(LIST_OF_TYPES, HIDDEN))
     try:
         limits = {"thrift_string_size_limit": MAX_FOOTER, "thrift_container_size_limit": 1_000_000}
         schema = pq.ParquetFile(pa.PythonFile(hidden, "r"), **limits).schema
@@ -95,7 +95,7 @@ def parquet_rows(stream: io.BufferedIOBase, what: str) -> ParquetRows:
         described = (file.metadata.metadata or {}).get(HIDDEN)
         schema = file.schema_arrow
         if described is not None:
-            schema = plain_schema(base64.b64decode(described), what)
+            schema = strip_extension_types(base64.b64decode(described), what)
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         if isinstance(error, UnsafeInputError):
             raise

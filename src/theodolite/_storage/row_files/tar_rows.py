@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from theodolite._storage.arrays import npy_from, npz_from
-from theodolite._storage.memory import check_memory
-from theodolite._storage.paths import _suspicious
+from theodolite._storage.arrays import parse_npy, parse_npz
+from theodolite._storage.memory_limit import check_memory
+from theodolite._storage.paths import _is_suspicious
 from theodolite._storage.text import json_from
 from theodolite.errors import UnsafeInputError
 
@@ -31,7 +31,7 @@ _KINDS = {
 }  # fmt: skip
 
 
-def tar_samples(
+def read_tar_samples(
     stream: io.BufferedIOBase, what: str, columns: Sequence[str] | None = None
 ) -> Iterator[TarSample]:
     """Samples by column: arrays of .npy and .npz, numbers of .cls, what .json holds, text of .txt.
@@ -67,9 +67,9 @@ def _columns(
     if columns is not None and name not in columns and suffix in ("npy", "cls", "txt"):
         return
     if suffix == "npy":
-        yield name, npy_from(content.read(what), what)
+        yield name, parse_npy(content.read(what), what)
     elif suffix == "npz":
-        yield from npz_from(io.BytesIO(content.read(what)), what).items()
+        yield from parse_npz(io.BytesIO(content.read(what)), what).items()
     elif suffix in ("cls", "txt"):
         try:
             text = content.read(what, MOST_TEXT).decode()
@@ -134,7 +134,7 @@ def _check_file(name: str, kind: bytes, what: str) -> None:
     if kind not in (*_FILES, b"5"):
         got = _KINDS.get(kind, f"a file of type {kind!r}")
         raise UnsafeInputError(f"{name!r} of {what}", got, "plain files")
-    if reason := _suspicious(name.removeprefix("./").rstrip("/") or "."):
+    if reason := _is_suspicious(name.removeprefix("./").rstrip("/") or "."):
         raise UnsafeInputError(f"{name!r} of {what}", reason, "relative paths")
 
 

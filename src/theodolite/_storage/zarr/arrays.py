@@ -12,20 +12,20 @@ from jaxtyping import Shaped
 
 from theodolite._storage.stores import Store
 from theodolite._storage.zarr.chunks import read_file
-from theodolite._storage.zarr.header import MAX_HEADER, ChunkLayout, ZarrAbout, layout_of
+from theodolite._storage.zarr.header import MAX_HEADER, ChunkLayout, ZarrHeader, parse_layout
 from theodolite._storage.zarr.writer import PackedFile, ZarrWriter
 from theodolite.errors import UnsafeInputError
 
-__all__ = ["PackedFile", "ZarrAbout", "ZarrWriter", "read_zarr_rows", "zarr_about"]
+__all__ = ["PackedFile", "ZarrHeader", "ZarrWriter", "read_zarr_header", "read_zarr_rows"]
 
 MAX_VALUES_BYTES = 1 << 32
 MAX_FILES = 100_000
 
 
-def zarr_about(store: Store, name: str) -> ZarrAbout:
+def read_zarr_header(store: Store, name: str) -> ZarrHeader:
     """What a stored array is, from its header."""
     layout = _layout(store, name)
-    return ZarrAbout(layout.shape, layout.dtype, layout.files[0])
+    return ZarrHeader(layout.shape, layout.dtype, layout.files[0])
 
 
 def read_zarr_rows(store: Store, name: str, first: int, last: int) -> Shaped[np.ndarray, "n ..."]:
@@ -61,11 +61,11 @@ def read_zarr_rows(store: Store, name: str, first: int, last: int) -> Shaped[np.
                 for p, n, i, m in zip(place, layout.files, inner, layout.chunk, strict=True)
             ]
             corner[0] -= first
-            put(array, values, corner)
+            insert_rows(array, values, corner)
     return array
 
 
-def put(array: np.ndarray, values: np.ndarray, corner: list[int]) -> None:
+def insert_rows(array: np.ndarray, values: np.ndarray, corner: list[int]) -> None:
     """Lay a piece into the array; what sticks out is padding, or rows that were not asked for."""
     inside, part = [], []
     for at, size, room in zip(corner, values.shape, array.shape, strict=True):
@@ -81,4 +81,4 @@ def _layout(store: Store, name: str) -> ChunkLayout:
         raise UnsafeInputError(
             what, "Zarr version 2, which can hold pickled objects", "version 3", do
         )
-    return layout_of(store.read(f"{name}/zarr.json", MAX_HEADER), what)
+    return parse_layout(store.read(f"{name}/zarr.json", MAX_HEADER), what)

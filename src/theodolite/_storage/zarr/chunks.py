@@ -10,7 +10,7 @@ import zlib
 
 import numpy as np
 
-from theodolite._storage._store_errors import plainly
+from theodolite._storage._store_errors import explain_store_error
 from theodolite._storage.stores import Store
 from theodolite._storage.zarr.header import PACKERS, ChunkLayout
 from theodolite.errors import UnsafeInputError
@@ -31,14 +31,14 @@ def read_file(
         raise UnsafeInputError(what, "nothing there", "all files of the array; it is cut off")
     if not layout.sharded:
         check_packed(size, layout.chunk_bytes, what)
-        return {(0,) * len(layout.shape): unpacked(store.read(name, size), layout, what)}
+        return {(0,) * len(layout.shape): unpack_chunk(store.read(name, size), layout, what)}
     first, last = rows[0] // layout.chunk[0], -(-rows[1] // layout.chunk[0])
     ends = [
         -(-min(n, whole - p * n) // m)
         for whole, p, n, m in zip(layout.shape, place, layout.files, layout.chunk, strict=True)
     ]
     used = (slice(first, last), *(slice(end) for end in ends[1:]))
-    index: np.ndarray = shard_index(store, name, size, layout, what)[used]
+    index: np.ndarray = read_shard_index(store, name, size, layout, what)[used]
     if (index == LEFT_OUT).any():
         do = "If it was empty: save it again with write_empty_chunks=True."
         raise UnsafeInputError(what, "pieces that were left out", "all of it; it is cut off", do)
@@ -51,10 +51,12 @@ def read_file(
         inner = (first + at[0], *at[1:])
         extents[inner] = (start, length)
     packed = _pieces(store, name, extents)
-    return {at: unpacked(content, layout, what) for at, content in packed.items()}
+    return {at: unpack_chunk(content, layout, what) for at, content in packed.items()}
 
 
-def shard_index(store: Store, name: str, size: int, layout: ChunkLayout, what: str) -> np.ndarray:
+def read_shard_index(
+    store: Store, name: str, size: int, layout: ChunkLayout, what: str
+) -> np.ndarray:
     """Where each chunk of a shard begins and how long it is."""
     counts = [n // m for n, m in zip(layout.files, layout.chunk, strict=True)]
     length = math.prod(counts) * 16 + CHECKSUM
@@ -85,7 +87,7 @@ def check_packed(size: int, unpacked_size: int, what: str) -> None:
         raise UnsafeInputError(what, f"{size:,} bytes packed", f"{unpacked_size:,} unpacked")
 
 
-def unpacked(content: bytes | memoryview, layout: ChunkLayout, what: str) -> np.ndarray:
+def unpack_chunk(content: bytes | memoryview, layout: ChunkLayout, what: str) -> np.ndarray:
     """The values of one chunk."""
     for at in reversed(range(len(layout.packing))):
         # checksums that were added before the packing are inside
@@ -128,7 +130,7 @@ def _gzip(content: bytes | memoryview, size: int) -> bytes:
 
 
 def _blosc(content: bytes | memoryview, size: int) -> bytes:
-    with plainly("packed arrays"):
+    with explain_store_error("packed arrays"):
         from numcodecs import blosc  # noqa: PLC0415  optional
     unpacked_size, _, packed_size = struct.unpack_from("<III", content, 4)
     if (unpacked_size, packed_size) != (size, len(content)):
@@ -137,7 +139,7 @@ def _blosc(content: bytes | memoryview, size: int) -> bytes:
 
 
 def _checked(content: bytes | memoryview, what: str) -> bytes | memoryview:
-    with plainly("checksums of arrays"):
+    with explain_store_error("checksums of arrays"):
         import google_crc32c  # noqa: PLC0415  optional; comes with zarr
     body, last = content[:-CHECKSUM], content[-CHECKSUM:]
     if len(last) != CHECKSUM or struct.unpack("<I", last)[0] != google_crc32c.value(bytes(body)):

@@ -28,7 +28,7 @@ Codec = tuple[str, dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class ZarrAbout:
+class ZarrHeader:
     """How large a stored array is, what it holds, and how many rows are in one file."""
 
     shape: tuple[int, ...]
@@ -62,7 +62,7 @@ class ChunkLayout:
         return math.prod(self.chunk) * self.dtype.itemsize
 
 
-def layout_of(content: bytes, what: str) -> ChunkLayout:
+def parse_layout(content: bytes, what: str) -> ChunkLayout:
     """The layout that a ``zarr.json`` gives; whatever is not plain in it is refused."""
     try:
         header = json.loads(content)
@@ -150,7 +150,7 @@ def _chain(
     return order, np.dtype(f"{'<' if endian == 'little' else '>'}{dtype.str[1:]}"), packing
 
 
-def packing_of(
+def parse_packing(
     codecs: list[Any], axes: int, dtype: np.dtype[Any], what: str
 ) -> tuple[tuple[int, ...], np.dtype[Any], tuple[str, ...]]:
     """Order of axes, type with byte order, and packing, as decoders in a list say."""

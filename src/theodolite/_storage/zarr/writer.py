@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Shaped
 
-from theodolite._storage._store_errors import plainly
+from theodolite._storage._store_errors import explain_store_error
 from theodolite._storage.stores import Store
-from theodolite._storage.zarr.header import MAX_CHUNK_BYTES, NUMBERS, ZarrAbout
+from theodolite._storage.zarr.header import MAX_CHUNK_BYTES, NUMBERS, ZarrHeader
 from theodolite.errors import EvidenceError
 
 CHUNK_BYTES = 1 << 20
@@ -89,7 +89,7 @@ class ZarrWriter:
             "fill_value": header["fill_value"],
         }  # fmt: skip
 
-    def close(self) -> ZarrAbout:
+    def close(self) -> ZarrHeader:
         """Write the rest, then the header."""
         self._write()
         header = json.loads(self._packed(None)["zarr.json"])
@@ -100,7 +100,7 @@ class ZarrWriter:
                 self._store.remove(name)
         content = json.dumps(header, indent=1, sort_keys=True).encode()
         self._store.write(f"{self._name}/zarr.json", content)
-        return ZarrAbout((self.rows, *self.row_shape), self.dtype, self._shard_rows)
+        return ZarrHeader((self.rows, *self.row_shape), self.dtype, self._shard_rows)
 
     def __enter__(self) -> "ZarrWriter":
         return self
@@ -133,7 +133,7 @@ class ZarrWriter:
 
     def _packed(self, rows: np.ndarray | None) -> dict[str, bytes]:
         """The files of an array of one shard, as zarr writes them."""
-        with plainly(f"array {self._name!r}"):
+        with explain_store_error(f"array {self._name!r}"):
             import zarr  # noqa: PLC0415  optional, and slow
             from zarr.codecs import ZstdCodec  # noqa: PLC0415
             from zarr.storage import MemoryStore  # noqa: PLC0415

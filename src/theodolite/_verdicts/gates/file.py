@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, StrictBool, ValidationError, model_validator
 
 from theodolite._scoring.request import expand
-from theodolite._storage.records import Strict, first_fault
+from theodolite._storage.records import Strict, describe_first_error
 from theodolite._storage.text import read_yaml
 from theodolite.errors import EvidenceError, did_you_mean
 from theodolite.metrics.catalogue import find_metric
@@ -132,7 +132,7 @@ def thresholds_from(content: object, what: str = "thresholds") -> Thresholds:
         thresholds = Thresholds.model_validate(dict(content))
     except ValidationError as error:
         raise EvidenceError(
-            what, first_fault(error), "thresholds as documented", _hint(error.errors()[0])
+            what, describe_first_error(error), "thresholds as documented", _hint(error.errors()[0])
         ) from error
     for threshold in thresholds.scores:
         _check(threshold)

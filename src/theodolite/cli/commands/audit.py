@@ -25,7 +25,7 @@ from theodolite._runs.folder.preparation import check_folder, check_outside, loc
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._runs.run_inputs import RunPaths
 from theodolite._scoring.evaluate import Resampling
-from theodolite._storage.atomic import default_cache
+from theodolite._storage.cache_folder import get_default_cache
 from theodolite._storage.stores import Store
 from theodolite._verdicts.answers import AuditAnswers, stand_in_line
 from theodolite._verdicts.gates.judge import NOT_MET, Thresholds, read_thresholds
@@ -185,7 +185,7 @@ def _model_job(
             },
         }
     )  # fmt: skip
-    return _AuditRun(spec, root, cache or default_cache())
+    return _AuditRun(spec, root, cache or get_default_cache())
 
 
 def _patterns(columns: dict[str, str | None], job: _AuditRun | None) -> dict[str, str]:

@@ -6,12 +6,12 @@ from typing import Annotated, Any
 import typer
 
 from theodolite._runs.comparison.compare_runs import Comparison
-from theodolite._runs.comparison.compare_runs import compare as compare_all
-from theodolite._runs.comparison.differences import differs
-from theodolite._runs.comparison.leaderboard import Board, LeaderboardRow
-from theodolite._runs.comparison.leaderboard import leaderboard as rank_runs
-from theodolite._runs.comparison.rows import ComparisonRow
-from theodolite._runs.comparison.runs import key_of, read_runs
+from theodolite._runs.comparison.compare_runs import compare_runs as compare_all
+from theodolite._runs.comparison.comparison_rows import ComparisonRow
+from theodolite._runs.comparison.leaderboard import LeaderboardRow, LeaderboardTable
+from theodolite._runs.comparison.leaderboard import build_leaderboard as rank_runs
+from theodolite._runs.comparison.loaded_runs import get_score_key, load_runs
+from theodolite._runs.comparison.run_differences import list_differences
 from theodolite._verdicts.scores_file import score_record, written
 from theodolite._verdicts.words import better_text, interval_text, percent
 from theodolite.cli import options as opt
@@ -46,7 +46,7 @@ def compare(
     procedure.
     """
     with show_progress(quiet=quiet) as progress:
-        pairs = compare_all(read_runs(runs), resamples, progress)
+        pairs = compare_all(load_runs(runs), resamples, progress)
     if as_json:
         print_json([_pair_json(pair) for pair in pairs])
     else:
@@ -88,7 +88,7 @@ def _pair_json(pair: Comparison) -> dict[str, Any]:
             for both in pair.questions
         ],
         "scores": [_line_json(line) for line in pair.lines],
-        "differs": [vars(difference) for difference in differs(pair.first, pair.second)],
+        "differs": [vars(difference) for difference in list_differences(pair.first, pair.second)],
     }
 
 
@@ -145,7 +145,7 @@ def leaderboard(
         typer.echo(f"page: {write_leaderboard(out, boards, left)}", err=as_json)
 
 
-def _print_board(board: Board) -> None:
+def _print_board(board: LeaderboardTable) -> None:
     for text in sentences(board):
         typer.echo(printable(text, 1000))
     rows = []
@@ -156,7 +156,7 @@ def _print_board(board: Board) -> None:
             if score is None:
                 cells.append("–")
                 continue
-            other = "" if key_of(score) == key else " (another score)"
+            other = "" if get_score_key(score) == key else " (another score)"
             answer = standing.run.verdicts[question].answer
             cells.append(f"{percent(score.value, score)}{interval_text(score)} {answer}{other}")
         seal = "sealed" if standing.run.sealed else "not sealed"
@@ -170,7 +170,7 @@ def _print_board(board: Board) -> None:
     print_table(("place", "run", *heads, ""), rows)
 
 
-def _board_json(board: Board) -> dict[str, Any]:
+def _board_json(board: LeaderboardTable) -> dict[str, Any]:
     return {
         "samples": board.why,
         "ranked_by": board.by,
@@ -180,7 +180,7 @@ def _board_json(board: Board) -> dict[str, Any]:
     }
 
 
-def _row_json(row: LeaderboardRow, board: Board) -> dict[str, Any]:
+def _row_json(row: LeaderboardRow, board: LeaderboardTable) -> dict[str, Any]:
     headlines = {question: row.run.headline(question) for question in board.columns}
     return {
         "run": row.run.name,

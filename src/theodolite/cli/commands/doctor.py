@@ -11,8 +11,13 @@ from theodolite import __version__
 from theodolite._runs.engine.worker_choice import measure_available_memory
 from theodolite._stats.native.library import kernels_version
 from theodolite._stats.threads import count_cores, count_threads
-from theodolite._storage.atomic import default_cache
-from theodolite._storage.optional import NOT_FOR_USERS, extras, installed, module_of
+from theodolite._storage.cache_folder import get_default_cache
+from theodolite._storage.optional import (
+    NOT_FOR_USERS,
+    get_installed_version,
+    get_module_name,
+    list_extras,
+)
 from theodolite.cli.options import Json
 from theodolite.cli.tables import print_json, print_table
 from theodolite.errors import printable
@@ -46,8 +51,8 @@ def doctor(as_json: Json = False) -> None:
 
 def _missing() -> dict[str, list[str]]:
     return {
-        name: [package for package in packages if installed(package) is None]
-        for name, packages in extras().items()
+        name: [package for package in packages if get_installed_version(package) is None]
+        for name, packages in list_extras().items()
         if name not in (*NOT_FOR_USERS, "all")
     }
 
@@ -61,16 +66,19 @@ def _broken() -> dict[str, str]:
     """Import what is installed and return the errors; torch and its kin take a while."""
     errors = {}
     for name in COMPILED:
-        if installed(name) is not None:
+        if get_installed_version(name) is not None:
             try:
-                importlib.import_module(module_of(name))
+                importlib.import_module(get_module_name(name))
             except Exception as error:  # noqa: BLE001  whatever a broken package raises
                 errors[name] = printable(f"{type(error).__name__}: {error}", 200)
     return errors
 
 
 def _versions() -> list[tuple[str, str]]:
-    there = [(name, installed(name)) for name in (*BASE, "numba", "torch", "theodolite-study")]
+    there = [
+        (name, get_installed_version(name))
+        for name in (*BASE, "numba", "torch", "theodolite-study")
+    ]
     return [
         ("theodolite", __version__),
         ("Python", platform.python_version()),
@@ -79,7 +87,7 @@ def _versions() -> list[tuple[str, str]]:
 
 
 def _machine() -> list[tuple[str, str]]:
-    cache = default_cache()
+    cache = get_default_cache()
     facts = [
         ("cores for this process", str(count_cores())),
         ("memory available", _memory()),
@@ -87,7 +95,7 @@ def _machine() -> list[tuple[str, str]]:
         ("threads", str(count_threads())),
         ("cache", f"{cache}: {'can be written' if _writable(cache) else 'CANNOT be written'}"),
     ]
-    if installed("torch") is not None:
+    if get_installed_version("torch") is not None:
         import torch
 
         device = torch.cuda.get_device_name(0) if torch.cuda.is_available() else "none"

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from theodolite._runs.folder.checksums import verify_checksums
-from theodolite._storage.untrusted_text import check_ours
+from theodolite._storage.untrusted_text import check_written_by_theodolite
 from theodolite.bridges.hugging_face import write_eval_results
 from theodolite.cli import options as opt
 from theodolite.cli.options import argument, option
@@ -73,7 +73,7 @@ def _check_files(files: dict[Path | None, tuple[str, ...]]) -> None:
     """Refuse to replace files of other programs."""
     for file, marks in files.items():
         if file is not None:
-            check_ours(file, *marks)
+            check_written_by_theodolite(file, *marks)
 
 
 def _export_dossier(run: Path, dossier: Path | None, facts: str | None, *, with_run: bool) -> None:

@@ -7,10 +7,10 @@ from xml.etree import ElementTree
 
 import typer
 
-from theodolite._runs.comparison.versions import gate_drift
+from theodolite._runs.comparison.versions import check_drift_threshold
 from theodolite._runs.finished_run import read_finished_run
 from theodolite._storage.paths import all_or_nothing
-from theodolite._storage.untrusted_text import check_ours
+from theodolite._storage.untrusted_text import check_written_by_theodolite
 from theodolite._verdicts.gates.judge import NOT_MET, read_thresholds
 from theodolite._verdicts.gates.outcome import GateResult, check_gate
 from theodolite.cli import options as opt
@@ -38,10 +38,10 @@ def gate(
 ) -> None:
     """Check that a run meets your thresholds; exit code 6 if it does not."""
     if junit is not None and not overwrite:
-        check_ours(junit, JUNIT)
+        check_written_by_theodolite(junit, JUNIT)
     criteria = read_thresholds(thresholds)
     finished = read_finished_run(run)
-    drift = gate_drift(finished, criteria, against, floor or ())
+    drift = check_drift_threshold(finished, criteria, against, floor or ())
     result = check_gate(criteria, finished, drift)
     if as_json:
         rows = [{**vars(check), "passes": check not in result.failures} for check in result.checks]

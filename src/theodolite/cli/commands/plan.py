@@ -6,10 +6,16 @@ from typing import Annotated, Any
 
 import typer
 
-from theodolite._runs.comparison.compare_runs import headlines
-from theodolite._runs.comparison.pilot import Pilot, SizeNeeded, pilot_of_pair, pilot_of_run, sizes
-from theodolite._runs.comparison.planning import RecipeVariances
-from theodolite._runs.comparison.runs import read_runs
+from theodolite._runs.comparison.compare_runs import compute_headlines
+from theodolite._runs.comparison.loaded_runs import load_runs
+from theodolite._runs.comparison.pilot import (
+    Pilot,
+    RequiredSize,
+    build_pair_pilot,
+    build_run_pilots,
+    compute_required_sizes,
+)
+from theodolite._runs.comparison.sample_sizes import RecipeVariances
 from theodolite.cli import options as opt
 from theodolite.cli.options import argument, option
 from theodolite.cli.progress import show_progress
@@ -38,7 +44,7 @@ def plan(
     """
     numbers = (sd, seed_sd, concept_sd)
     pilots = _from_numbers(run, *numbers) or _from_runs(run, against, quiet=quiet)
-    tables = [(pilot, list(sizes(pilot, points / 100, power))) for pilot in pilots]
+    tables = [(pilot, list(compute_required_sizes(pilot, points / 100, power))) for pilot in pilots]
     if as_json:
         shared = {"points": points, "power": power}
         print_json(
@@ -77,19 +83,19 @@ def _from_numbers(
 
 
 def _from_runs(run: Path | None, against: Path | None, *, quiet: bool) -> list[Pilot]:
-    runs = read_runs([path for path in (run, against) if path is not None])
+    runs = load_runs([path for path in (run, against) if path is not None])
     if len(runs) > 1:
         with show_progress(quiet=quiet) as progress:
-            pairs = headlines(runs[0], runs[1], progress=progress)
-        pilots = [pilot_of_pair(pair) for pair in pairs]
+            pairs = compute_headlines(runs[0], runs[1], progress=progress)
+        pilots = [build_pair_pilot(pair) for pair in pairs]
     else:
-        pilots = pilot_of_run(runs[0])
+        pilots = build_run_pilots(runs[0])
     if not pilots:
         raise EvidenceError("plan", "no question that was answered", "a run with verdicts")
     return pilots
 
 
-def _print(tables: Sequence[tuple[Pilot, Sequence[SizeNeeded]]]) -> None:
+def _print(tables: Sequence[tuple[Pilot, Sequence[RequiredSize]]]) -> None:
     rows: list[tuple[str, ...]] = []
     for pilot, needed in tables:
         if pilot.why:

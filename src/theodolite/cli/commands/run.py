@@ -13,7 +13,7 @@ from theodolite._runs.folder.spec import RunSpec, read_spec
 from theodolite._runs.run import rehearse
 from theodolite._runs.run import run as run_into_folder
 from theodolite._runs.run_inputs import RunPaths
-from theodolite._storage.atomic import default_cache
+from theodolite._storage.cache_folder import get_default_cache
 from theodolite._verdicts.answers import AuditAnswers
 from theodolite.cli import options as opt
 from theodolite.cli.finish import finish
@@ -43,7 +43,7 @@ def run(
     checked = read_spec(find_protocol_file(spec))
     checked = shorten_spec(checked) if short else checked
     check_there(data)
-    at = RunPaths(data, out, cache or default_cache())
+    at = RunPaths(data, out, cache or get_default_cache())
     run_spec(checked, at, engine, overwrite=overwrite, dry_run=dry_run, quiet=quiet)
 
 
@@ -98,7 +98,7 @@ def dissect(
             "resampling": {"resamples": 200},
         }
     )
-    at = RunPaths(root, out, cache or default_cache())
+    at = RunPaths(root, out, cache or get_default_cache())
     run_spec(spec, at, engine, overwrite=overwrite, dry_run=dry_run, quiet=quiet)
 
 

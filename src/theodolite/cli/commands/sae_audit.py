@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from theodolite._runs.engine.worker_choice import Engine
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._runs.run_inputs import RunPaths
-from theodolite._storage.atomic import default_cache
+from theodolite._storage.cache_folder import get_default_cache
 from theodolite.cli import options as opt
 from theodolite.cli.commands.run import run_spec
 from theodolite.cli.options import argument, option
@@ -76,5 +76,5 @@ def sae_audit(
             "resampling": {"resamples": resamples, "seed": seed},
         }
     )
-    at = RunPaths(root, out, cache or default_cache())
+    at = RunPaths(root, out, cache or get_default_cache())
     run_spec(spec, at, Engine("local", workers=1), overwrite=overwrite, dry_run=False, quiet=quiet)

@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Float32, UInt16
 
 from theodolite._storage.stores import Store
-from theodolite._storage.zarr.arrays import read_zarr_rows, zarr_about
+from theodolite._storage.zarr.arrays import read_zarr_header, read_zarr_rows
 from theodolite.datasets.masks.mask_data import MOST_CONCEPTS
 from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.axes import Concepts
@@ -110,7 +110,7 @@ def open_maps(address: str | Path) -> StoredMaps:
     """Read the header of stored maps, and see that the arrays fit it."""
     store = Store.at(address)
     header = _header(store)
-    maps, labels = (zarr_about(store, name) for name in ("activations", "labels"))
+    maps, labels = (read_zarr_header(store, name) for name in ("activations", "labels"))
     fits = len(maps.shape) == len(labels.shape) == 4 and maps.shape[0] == labels.shape[0]
     right = maps.dtype in (np.float16, np.float32) and labels.dtype == np.uint16
     if not fits or not right or min(*maps.shape, *labels.shape) < 1:

@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Float
 from PIL import Image
 
+from theodolite._storage.display_images import encode_drawing, shown_from
 from theodolite._storage.map_colors import Colors, Legend, map_image, scaled_map
-from theodolite._storage.shown_images import shown_from, shown_from_drawing
 from theodolite.datasets.study_material.material import (
     Check,
     Explained,
@@ -136,13 +136,13 @@ class _Writer:
             positive = item.positive or self.looks.legend == "unsigned"
             values = scaled_map(values, positive=positive)
         colored = map_image(values, size, self.looks.legend, self.looks.colors)
-        drawing = shown_from_drawing(colored, longest=self.looks.longest)
+        drawing = encode_drawing(colored, longest=self.looks.longest)
         file = keep_image(self.folder, drawing.content, drawing.suffix)
         return Explained(image=name, predicted=answer.predicted, map=file)
 
     def _image(self, image: Image.Image) -> tuple[str, tuple[int, int]]:
         if id(image) not in self._recent:
-            encode = shown_from if self.looks.photographs else shown_from_drawing
+            encode = shown_from if self.looks.photographs else encode_drawing
             encoded = encode(image, longest=self.looks.longest)
             name = keep_image(self.folder, encoded.content, encoded.suffix)
             if len(self._recent) >= RECENT:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from theodolite._storage.stores import Store
-from theodolite._storage.zarr.packed_pieces import layout_from, piece_from
-from theodolite._storage.zarr.places import ForeignArray
+from theodolite._storage.zarr.chunk_locations import ForeignArray
+from theodolite._storage.zarr.packed_chunks import parse_piece_layout, unpack_piece
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.base import Evidence
@@ -116,13 +116,13 @@ class _Reading:
 
     def add(self, name: str, piece: int, first: int, last: int, rows: int) -> None:
         what = f"array {name!r} of {str(self.store)!r}"
-        layout = layout_from(self.arrays[name].entry, what)
+        layout = parse_piece_layout(self.arrays[name].entry, what)
         places = self.arrays[name].chunks(first, last)
         present = [(p.file, p.offset, p.length) for p in places if p.length]
         parts = iter(self.store.read_ranges(present))
         contents = [next(parts) if p.length else memoryview(b"") for p in places]
         chunks = [(p.corner, content) for p, content in zip(places, contents, strict=True)]
-        values = piece_from(chunks, last - first, layout, what)
+        values = unpack_piece(chunks, last - first, layout, what)
         digest = compute_content_digest(values)
         for p, content in zip(places, contents, strict=True):
             stored = hashlib.sha256(content).digest()

@@ -13,7 +13,7 @@ import numpy as np
 from theodolite._storage.stores import Store
 from theodolite._storage.tables import parquet_bytes, read_arrow_from
 from theodolite._storage.text import json_from
-from theodolite._storage.zarr.packed_pieces import PieceLayout, layout_from
+from theodolite._storage.zarr.packed_chunks import PieceLayout, parse_piece_layout
 from theodolite.errors import UnsafeInputError
 from theodolite.evidence.manifests.digests import (
     SAMPLE_ARRAYS,
@@ -237,7 +237,7 @@ def parse_manifest(content: bytes, what: str) -> Manifest:
         raise UnsafeInputError(
             what, f"columns {table.column_names}"[:200], f"{[*types]}"
         ) from error
-    layouts = {name: layout_from(entry, what) for name, entry in metadata[1].items()}
+    layouts = {name: parse_piece_layout(entry, what) for name, entry in metadata[1].items()}
     starts = _checked_starts(table, layouts, what)
     return Manifest(metadata[0], layouts, parts, table, starts)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from theodolite._storage.stores import Store
-from theodolite._storage.zarr.packed_pieces import piece_from
+from theodolite._storage.zarr.packed_chunks import unpack_piece
 from theodolite.errors import UnsafeInputError
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.base import Evidence
@@ -205,7 +205,7 @@ def _arrays(
         if name == INDEX and head.index_first is not None and head.index_step is not None:
             array = head.index_first + head.index_step * np.arange(head.rows, dtype=np.int64)
         else:
-            array = piece_from(chunks[name], head.size, manifest.layouts[name], what)
+            array = unpack_piece(chunks[name], head.size, manifest.layouts[name], what)
         if compute_content_digest(array) != head.content:
             do = "Copy it again, or write the evidence anew."
             raise UnsafeInputError(

@@ -10,13 +10,13 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from theodolite._storage.arrays import NpzMember, npz_members
-from theodolite._storage.memory import check_memory, most_memory
-from theodolite._storage.row_files.arrow_rows import arrow_rows
-from theodolite._storage.row_files.npz_rows import member_rows, next_rows
-from theodolite._storage.row_files.opened import opened
-from theodolite._storage.row_files.parquet_rows import parquet_rows
-from theodolite._storage.row_files.tar_rows import tar_samples
+from theodolite._storage.arrays import NpzMember, list_npz_members
+from theodolite._storage.memory_limit import check_memory, get_memory_limit
+from theodolite._storage.row_files.arrow_rows import read_arrow_rows
+from theodolite._storage.row_files.file_streams import open_stream
+from theodolite._storage.row_files.npz_rows import open_member, read_next_rows
+from theodolite._storage.row_files.parquet_rows import open_parquet_rows
+from theodolite._storage.row_files.tar_rows import read_tar_samples
 from theodolite._storage.stores import Store
 from theodolite._storage.text import json_from
 from theodolite.errors import EvidenceError, UnsafeInputError
@@ -106,49 +106,49 @@ def _saved_data_set(store: Store) -> list[str]:
 
 def _parquet_blocks(file: RowFile, columns: Sequence[str] | None) -> Iterator[Block]:
     what = f"{file[1]!r}"
-    with opened(*file) as stream:
-        rows = parquet_rows(stream, what)
+    with open_stream(*file) as stream:
+        rows = open_parquet_rows(stream, what)
         yield from read_arrow_blocks(rows.batches(columns), columns, what, rows.schema)
 
 
 def _arrow_blocks(file: RowFile, columns: Sequence[str] | None) -> Iterator[Block]:
     what = f"{file[1]!r}"
-    with opened(*file) as stream, arrow_rows(stream, what) as (_, batches):
+    with open_stream(*file) as stream, read_arrow_rows(stream, what) as (_, batches):
         yield from read_arrow_blocks(batches, columns, what)
 
 
 def _tar_blocks(file: RowFile, columns: Sequence[str] | None) -> Iterator[Block]:
     what = f"{file[1]!r}"
-    with opened(*file) as stream:
-        yield from batch_samples(tar_samples(stream, what, columns), columns, what)
+    with open_stream(*file) as stream:
+        yield from batch_samples(read_tar_samples(stream, what, columns), columns, what)
 
 
 def _tar_names(file: RowFile) -> tuple[str, ...]:
-    with opened(*file) as stream:
-        return tuple(next(tar_samples(stream, f"{file[1]!r}"), {}))
+    with open_stream(*file) as stream:
+        return tuple(next(read_tar_samples(stream, f"{file[1]!r}"), {}))
 
 
 def _npz_names(file: RowFile) -> tuple[str, ...]:
-    with opened(*file) as stream, npz_members(stream, file[1]) as members:
+    with open_stream(*file) as stream, list_npz_members(stream, file[1]) as members:
         return tuple(members)
 
 
 def _npz_array(file: RowFile, name: str) -> np.ndarray:
-    with opened(*file) as stream, npz_members(stream, file[1]) as members:
+    with open_stream(*file) as stream, list_npz_members(stream, file[1]) as members:
         member = members[name]
         what = f"array {name!r} of {file[1]!r}"
         check_memory(member.size, what)
         if not member.shape or member.by_columns:
             raise UnsafeInputError(what, "no rows one after another", "C order, an axis")
-        with member_rows(member, what) as part:
-            return next_rows(part, member, member.shape[0], what)
+        with open_member(member, what) as part:
+            return read_next_rows(part, member, member.shape[0], what)
 
 
 def _npz_blocks(file: RowFile, columns: Sequence[str] | None) -> Iterator[Block]:
     """Yield rows of several arrays, each unpacked as it is needed."""
     with ExitStack() as stack:
-        stream = stack.enter_context(opened(*file))
-        members = stack.enter_context(npz_members(stream, file[1]))
+        stream = stack.enter_context(open_stream(*file))
+        members = stack.enter_context(list_npz_members(stream, file[1]))
         chosen = {n: m for n, m in members.items() if columns is None or n in columns}
         lengths = {name: m.shape[0] if m.shape else 0 for name, m in chosen.items()}
         if len(set(lengths.values())) > 1:
@@ -156,7 +156,7 @@ def _npz_blocks(file: RowFile, columns: Sequence[str] | None) -> Iterator[Block]
                 f"arrays {file[1]!r}", f"lengths {lengths}", "as many rows in each"
             )
         streams = {
-            name: stack.enter_context(member_rows(member, _member_name(name, file)))
+            name: stack.enter_context(open_member(member, _member_name(name, file)))
             for name, member in chosen.items()
         }
         rows = max(lengths.values(), default=0)
@@ -166,7 +166,7 @@ def _npz_blocks(file: RowFile, columns: Sequence[str] | None) -> Iterator[Block]
         for start in range(0, rows, step):
             count = min(step, rows - start)
             yield to_block({
-                name: next_rows(streams[name], member, count, _member_name(name, file))
+                name: read_next_rows(streams[name], member, count, _member_name(name, file))
                 for name, member in chosen.items()
             })  # fmt: skip
 
@@ -177,4 +177,4 @@ def _member_name(name: str, file: RowFile) -> str:
 
 def _step(members: dict[str, NpzMember], rows: int) -> int:
     size = sum(member.size for member in members.values())
-    return max(min(ROWS, min(BLOCK_BYTES, most_memory() // 4) * rows // max(size, 1)), 1)
+    return max(min(ROWS, min(BLOCK_BYTES, get_memory_limit() // 4) * rows // max(size, 1)), 1)

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from theodolite._storage.mapped import map_safetensors
-from theodolite._storage.packed import digest_of
+from theodolite._storage.memory_mapping import map_safetensors
+from theodolite._storage.packed_arrays import digest_arrays
 from theodolite._storage.paths import confined, sha256_of
 from theodolite._storage.text import read_json
 from theodolite.errors import EvidenceError, UnsafeInputError
@@ -65,7 +65,8 @@ class SparseActivationEvidence:
         if len(kinds) != 1:
             raise EvidenceError("pieces", f"{len(kinds)} types of values", "one, in at least one")
         self.entries = tuple(
-            PieceEntry("", digest_of(p.arrays()), len(p), p.documents, len(p.unit)) for p in pieces
+            PieceEntry("", digest_arrays(p.arrays()), len(p), p.documents, len(p.unit))
+            for p in pieces
         )
 
     @classmethod

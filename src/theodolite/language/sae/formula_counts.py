@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Integer
 
 from theodolite._stats.threads import run_in_threads
-from theodolite._storage.packed import digest_of
+from theodolite._storage.packed_arrays import digest_arrays
 from theodolite.evidence.workers import Arrays, Workers
 from theodolite.language.sae.activation_shard import SparseActivationShard
 from theodolite.language.sae.counting import apply_limits, block_shift, sort_values
@@ -44,8 +44,8 @@ def count_formulas(
     """Return exact counts of each unit with its formula (``dissection.formula.as_rows``)."""
     do = partial(count_range, units=units, limits=limits, formulas=formulas, seed=seed)
     settings = {
-        "limits": digest_of({"limits": limits}), "seed": seed,
-        "formulas": digest_of({"formulas": formulas}),
+        "limits": digest_arrays({"limits": limits}), "seed": seed,
+        "formulas": digest_arrays({"formulas": formulas}),
     }  # fmt: skip
     cut = plan_cut(evidence, len(units), 8 * len(FIELDS), TABLE_BYTES)
     this = Pass("formulas", do, cut, units, settings)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Integer
 
-from theodolite._storage.packed import digest_of
+from theodolite._storage.packed_arrays import digest_arrays
 from theodolite.errors import EvidenceError
 from theodolite.evidence.workers import Arrays, Merge, Tree, Work, Workers
 from theodolite.language.sae.evidence import SparseActivationEvidence
@@ -80,7 +80,7 @@ class Pass:
             about={
                 "work": f"dictionaries, {self.name}",
                 "version": 1,
-                "units": digest_of({"units": self.units}),
+                "units": digest_arrays({"units": self.units}),
                 "concepts": len(evidence.concepts),
                 **self.settings,
             },

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float, Integer
 
 from theodolite._stats.threads import run_in_threads
-from theodolite._storage.packed import digest_of
+from theodolite._storage.packed_arrays import digest_arrays
 from theodolite.dissection.atoms import Atoms
 from theodolite.dissection.exact import formula_of, improve, triple_tables
 from theodolite.dissection.formula import Formula, as_rows
@@ -87,7 +87,7 @@ def _search(
         what="search",
         do=partial(search_slice, length=how.length, precision=how.precision),
         items=items,
-        digests=[digest_of(item) for item in items],
+        digests=[digest_arrays(item) for item in items],
         about={
             "work": "dictionaries, search", "version": 1, "length": how.length,
             "precision": how.precision, "sets": atoms.digest(),

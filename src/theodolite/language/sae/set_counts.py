@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Integer
 
 from theodolite._stats.threads import run_in_threads
-from theodolite._storage.packed import digest_of
+from theodolite._storage.packed_arrays import digest_arrays
 from theodolite.evidence.workers import Arrays
 from theodolite.language.sae.counting import apply_limits, block_shift, sort_values
 from theodolite.language.sae.evidence import SparseActivationEvidence
@@ -85,8 +85,8 @@ def set_pass(
     """Return the pass that counts the sets of some units."""
     do = partial(project_range, units=units, limits=limits, candidates=candidates, seed=seed)
     settings = {
-        "limits": digest_of({"limits": limits}), "seed": seed, "most": MAX_SETS_PER_UNIT,
-        "candidates": digest_of({"candidates": candidates}),
+        "limits": digest_arrays({"limits": limits}), "seed": seed, "most": MAX_SETS_PER_UNIT,
+        "candidates": digest_arrays({"candidates": candidates}),
     }  # fmt: skip
     words = -(-candidates.shape[1] // 64)
     cut = plan_cut(evidence, len(units), LIKELY_SETS * (8 * words + 4), TABLE_BYTES)

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float, Integer
 
 from theodolite._stats.threads import run_in_slices
-from theodolite._storage.packed import digest_of
+from theodolite._storage.packed_arrays import digest_arrays
 from theodolite.evidence.workers import Arrays, Workers
 from theodolite.language.sae.counting import UnitCounts, apply_limits, count_piece, torch_counter
 from theodolite.language.sae.evidence import SparseActivationEvidence
@@ -68,7 +68,7 @@ def choose_candidates(
     """Count, and keep only what each unit's formula search needs."""
     concepts = len(evidence.concepts)
     do = partial(count_range, units=units, limits=limits, seed=seed, device=device)
-    settings = {"limits": digest_of({"limits": limits}), "seed": seed}
+    settings = {"limits": digest_arrays({"limits": limits}), "seed": seed}
     cut = plan_cut(evidence, len(units), 8 * concepts, TABLE_BYTES)
     parts = [
         _chosen(counts, inventory, min(candidates, concepts), precision)

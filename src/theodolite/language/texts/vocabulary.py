@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from theodolite._storage.packed import packed, unpacked
+from theodolite._storage.packed_arrays import pack_arrays, unpack_arrays
 from theodolite._storage.stores import Store
 from theodolite.errors import EvidenceError, UnsafeInputError, printable
 
@@ -61,12 +61,12 @@ class Vocabulary:
 
     def save(self, folder: Path | str) -> None:
         """Write the vocabulary to the evidence folder."""
-        Store.at(folder).write(FILE, packed({"content": self.content, "ends": self.ends}))
+        Store.at(folder).write(FILE, pack_arrays({"content": self.content, "ends": self.ends}))
 
     @classmethod
     def load(cls, folder: Path | str) -> "Vocabulary":
         """Read the vocabulary from a folder and check it."""
-        arrays = unpacked(Store.at(folder).read(FILE, MAX_BYTES), FILE)
+        arrays = unpack_arrays(Store.at(folder).read(FILE, MAX_BYTES), FILE)
         if set(arrays) != {"content", "ends"} or arrays["ends"].dtype != np.int64:
             raise UnsafeInputError(FILE, f"{sorted(arrays)}", "content and ends")
         return cls(arrays["content"], arrays["ends"])

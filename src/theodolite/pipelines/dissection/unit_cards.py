@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 from jaxtyping import Float
 
-from theodolite._storage.images import jpeg_bytes
+from theodolite._storage.images import encode_jpeg
 from theodolite.datasets.masks.mask_data import MaskData
 from theodolite.dissection.atoms import Atoms
 from theodolite.dissection.counts import literal_scores
@@ -84,7 +84,7 @@ def _draw_unit(dissection: DissectionResult, unit: int, formula: Formula) -> dic
         image = draw_mask(
             dissection.data.image(row), activation, float(dissection.limits[unit]), truth=truth
         )
-        drawings[f"images/unit-{unit:05d}-{number}.jpg"] = jpeg_bytes(image, longest=200)
+        drawings[f"images/unit-{unit:05d}-{number}.jpg"] = encode_jpeg(image, longest=200)
     return drawings
 
 

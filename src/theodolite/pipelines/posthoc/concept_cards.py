@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Float, Int
 
-from theodolite._storage.images import jpeg_bytes
+from theodolite._storage.images import encode_jpeg
 from theodolite.datasets.labeled_images import LabeledImages
 from theodolite.evidence.pipeline_output import ConceptCard
 from theodolite.pipelines.faithfulness.explained_layer import ClassPatches, ExplainedLayer
@@ -77,4 +77,4 @@ def select_strongest(
 def _cut(class_patches: ClassPatches, row: int, data: LabeledImages) -> bytes:
     top, left, bottom, right = (int(v) for v in class_patches.patches.boxes[row])
     image = data.image(int(class_patches.rows[class_patches.patches.image[row]]))
-    return jpeg_bytes(image.crop((left, top, right, bottom)), longest=MAX_PATCH_SIDE)
+    return encode_jpeg(image.crop((left, top, right, bottom)), longest=MAX_PATCH_SIDE)

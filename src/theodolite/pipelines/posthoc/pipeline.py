@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from theodolite._storage.arrays import read_npy
-from theodolite._storage.images import jpeg_bytes
+from theodolite._storage.images import encode_jpeg
 from theodolite._storage.paths import sha256_of
 from theodolite.datasets.concept_data import ConceptData, split_rows
 from theodolite.errors import EvidenceError
@@ -119,7 +119,7 @@ class PosthocPipeline:
                 "weights": models[0].weights,
                 "bias": models[0].bias,
             },
-            image=lambda name: jpeg_bytes(data.image(data.images.index(name)), longest=320),
+            image=lambda name: encode_jpeg(data.image(data.images.index(name)), longest=320),
             subject=make_subject(answers, data, self.backbone),
             claim=make_claim(data),
         )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Int
 
-from theodolite._storage.images import jpeg_bytes
+from theodolite._storage.images import encode_jpeg
 from theodolite._storage.paths import sha256_of
 from theodolite._storage.text import read_json
 from theodolite.datasets.masks.mask_data import MaskData
@@ -115,7 +115,7 @@ class SaliencyPipeline:
             facts=self._facts(marked, by_seed[0][self.methods[0]]["confidence"]),
             inputs=data.digests() | files,
             images={
-                f"images/sample-{at:04d}.jpg": jpeg_bytes(data.image(int(row)), longest=224)
+                f"images/sample-{at:04d}.jpg": encode_jpeg(data.image(int(row)), longest=224)
                 for at, row in enumerate(rows[: self.shown])
             },
             subject=self._subject(classifier, data),

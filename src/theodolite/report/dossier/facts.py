@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, ValidationError
 
-from theodolite._storage.paths import created, sha256_of
+from theodolite._storage.paths import create_file, sha256_of
 from theodolite._storage.records import Strict
 from theodolite._storage.text import read_yaml
 from theodolite.errors import EvidenceError, did_you_mean
@@ -139,7 +139,7 @@ class DossierFacts(Strict):
 
 def write_template(path: Path) -> None:
     """A file of facts to fill in; one that is there is never replaced."""
-    if not created(path, TEMPLATE.encode()):
+    if not create_file(path, TEMPLATE.encode()):
         raise EvidenceError(
             f"facts {path.name!r}", "a file that is there", "a new one",
             f"Fill it in, and pass --facts {path.name}.",

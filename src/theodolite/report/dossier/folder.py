@@ -10,8 +10,8 @@ from theodolite._runs.folder.checksums import MANIFEST, SEAL, list_checked_files
 from theodolite._runs.folder.preparation import check_outside, lock_folder
 from theodolite._runs.folder.run_records import read_produced
 from theodolite._storage.paths import all_or_nothing, existing
-from theodolite._storage.records import READING, first_fault
-from theodolite._storage.text import json_text, read_json
+from theodolite._storage.records import READING, describe_first_error
+from theodolite._storage.text import format_json, read_json
 from theodolite._verdicts.gates.file import read_thresholds
 from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.report.dossier.content import DossierFile, DossierSource, dossier_file
@@ -48,7 +48,7 @@ def write_dossier(
     files = {name: existing(run / name, "file of the run").read_bytes() for name in COPIES}
     if thresholds is not None:
         files[THRESHOLDS] = thresholds.read_bytes()
-    files[DOSSIER] = (json_text(content.model_dump(mode="json")) + "\n").encode()
+    files[DOSSIER] = (format_json(content.model_dump(mode="json")) + "\n").encode()
     files[PAGE] = dossier_page(content, finished, source.produced.explained.noun, files)
     named = {name: data for name, data in files.items() if name != "scores.json"}
     with lock_folder(folder):
@@ -68,7 +68,7 @@ def read_dossier(folder: Path) -> DossierFile:
         return DossierFile.model_validate(content, context=READING)
     except ValidationError as error:
         needed = "what theodolite wrote"
-        raise UnsafeInputError(f"file {DOSSIER!r}", first_fault(error), needed) from error
+        raise UnsafeInputError(f"file {DOSSIER!r}", describe_first_error(error), needed) from error
 
 
 def _check_free(folder: Path) -> None:

@@ -8,7 +8,7 @@ from theodolite._runs.finished_run import read_finished_run
 from theodolite._runs.folder.checksums import MANIFEST, check_no_links, verify_checksums
 from theodolite._runs.folder.run_records import ManifestRecord
 from theodolite._runs.recomputation import recompute
-from theodolite._storage.paths import confined, sha256_below, size_within
+from theodolite._storage.paths import compute_sha256_below, confined, size_within
 from theodolite._storage.records import read_record
 from theodolite.errors import EvidenceError, UnsafeInputError, VerificationError
 from theodolite.evidence.pipeline_output import Progress, silent
@@ -160,7 +160,10 @@ def _check_manifest(folder: Path, digests: dict[str, str], runs: Sequence[Path])
         _check_file(folder, name, listed.get(name, ""), "the manifest")
     n = len({*digests, *copies})
     for run in runs:
-        if not (run / MANIFEST).is_file() or sha256_below(run, MANIFEST) != digests[MANIFEST]:
+        if (
+            not (run / MANIFEST).is_file()
+            or compute_sha256_below(run, MANIFEST) != digests[MANIFEST]
+        ):
             raise VerificationError(
                 f"run {run.name!r}", f"another {MANIFEST}", "the one that the statement names"
             )
@@ -172,7 +175,7 @@ def _check_file(folder: Path, name: str, digest: str, by: str) -> None:
     what = f"dossier {folder.name!r}"
     try:
         confined(folder, name)
-        same = sha256_below(folder, name) == digest
+        same = compute_sha256_below(folder, name) == digest
     except UnsafeInputError as error:
         raise VerificationError(what, f"no {name}", f"the file that {by} names") from error
     if not same:

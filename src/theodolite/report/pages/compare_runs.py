@@ -9,10 +9,10 @@ import numpy as np
 from markupsafe import Markup
 
 from theodolite._runs.comparison.compare_runs import Comparison, VerdictPair
-from theodolite._runs.comparison.differences import differs
-from theodolite._runs.comparison.pairing import ItemDifferences
-from theodolite._runs.comparison.rows import ComparisonRow
-from theodolite._runs.comparison.runs import RunRead
+from theodolite._runs.comparison.comparison_rows import ComparisonRow
+from theodolite._runs.comparison.loaded_runs import LoadedRun
+from theodolite._runs.comparison.paired_differences import ItemDifferences
+from theodolite._runs.comparison.run_differences import list_differences
 from theodolite._verdicts.words import interval_text, is_share, percent
 from theodolite.report.figures.strips import difference_strip, score_strip, strip_key, two_run_strip
 from theodolite.report.page import write_page
@@ -161,7 +161,9 @@ def _pair(pair: Comparison) -> dict[str, Any]:
     shares = [line for line in other_lines if is_share(line.score)]
     others = [line for line in other_lines if not is_share(line.score)]
     reach, wider = reach_of(shares), reach_of(others)
-    grouped = itertools.groupby(differs(pair.first, pair.second), key=lambda row: row.group)
+    grouped = itertools.groupby(
+        list_differences(pair.first, pair.second), key=lambda row: row.group
+    )
     return {
         "first": pair.first.name,
         "second": pair.second.name,
@@ -233,7 +235,7 @@ def _item_rows(items: ItemDifferences, score: Score) -> list[dict[str, Any]]:
     return rows
 
 
-def _provenance(run: RunRead) -> dict[str, str]:
+def _provenance(run: LoadedRun) -> dict[str, str]:
     spec, record = run.record.spec, run.record
     return {
         "name": run.name,

@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 
 from theodolite._runs.comparison.compare_runs import Comparison
+from theodolite._runs.comparison.comparison_rows import ComparisonRow, Outcome
 from theodolite._runs.comparison.intervals import DifferenceTest
-from theodolite._runs.comparison.pairing import Difference
-from theodolite._runs.comparison.rows import ComparisonRow, Outcome
-from theodolite._runs.comparison.shortage import Shortage, shortage_of_recipe, shortage_of_these
+from theodolite._runs.comparison.paired_differences import Difference
+from theodolite._runs.comparison.shortage import Shortage, find_model_shortage, find_recipe_shortage
 from theodolite._verdicts.words import is_share
 from theodolite.results import Interval, Score
 
@@ -68,10 +68,10 @@ def shortage_text(line: ComparisonRow) -> str:
         return ""
     parts = []
     if line.these.outcome == "undecided":
-        text = _needed(shortage_of_these(delta, line.these.alpha), delta)
+        text = _needed(find_model_shortage(delta, line.these.alpha), delta)
         parts += [f"these models: {text}"] * bool(text)
     if line.recipe.outcome == "undecided":
-        text = _needed(shortage_of_recipe(delta, line.recipe.alpha), delta)
+        text = _needed(find_recipe_shortage(delta, line.recipe.alpha), delta)
         parts += [f"the recipe: {text}"] * bool(text)
     if line.recipe.outcome == "cannot be told" and min(delta.seeds) == 1:
         parts.append("the recipe: needs two or more seeds of each run")

@@ -7,9 +7,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from theodolite._runs.comparison.leaderboard import Board, LeaderboardRow, beats_its_null
-from theodolite._runs.comparison.leaderboard_runs import ExcludedModel
-from theodolite._runs.comparison.runs import key_of
+from theodolite._runs.comparison.leaderboard import LeaderboardRow, LeaderboardTable, beats_null
+from theodolite._runs.comparison.leaderboard_runs import ExcludedFolder
+from theodolite._runs.comparison.loaded_runs import get_score_key
 from theodolite._verdicts.words import interval_text, percent
 from theodolite.questions import QUESTIONS, Question
 from theodolite.report.chapters.clean import is_defect_metric
@@ -30,7 +30,7 @@ SHORT: dict[Question, str] = {
 
 
 def write_leaderboard(
-    path: Path, boards: Sequence[Board], left_out: Sequence[ExcludedModel]
+    path: Path, boards: Sequence[LeaderboardTable], left_out: Sequence[ExcludedFolder]
 ) -> Path:
     """Write the page."""
     n = sum(len(board.standings) for board in boards)
@@ -55,12 +55,12 @@ def _answer_marks() -> list[tuple[Markup, str]]:
     return [(mark.format(answer, MARKS[answer]), answer) for answer in MARKS]
 
 
-def _level(boards: Sequence[Board]) -> str:
+def _level(boards: Sequence[LeaderboardTable]) -> str:
     levels = {row.run.record.spec.resampling.level for b in boards for row in b.standings}
     return f"{100 * (1 - max(levels, default=0.95)):g} %"
 
 
-def sentences(board: Board) -> list[str]:
+def sentences(board: LeaderboardTable) -> list[str]:
     """What a reader wants to know first: who fails nowhere, and who is first in what."""
     if len(board.standings) == 1:
         return [f"One run on {board.why}: nothing to compare with."]
@@ -73,7 +73,7 @@ def sentences(board: Board) -> list[str]:
     return [ranked, _without_no(board)] if board.chosen else [_without_no(board), ranked]
 
 
-def _without_no(board: Board) -> str:
+def _without_no(board: LeaderboardTable) -> str:
     rows = [row for row in board.standings if row.run.verdicts]
     clean = [row.run.name for row in rows if not row.noes]
     if not rows:
@@ -87,7 +87,7 @@ def _without_no(board: Board) -> str:
     return f"Runs that fail no question: {', '.join(clean)}."
 
 
-def _first(board: Board) -> str:
+def _first(board: LeaderboardTable) -> str:
     """Who is first, if anybody surely is."""
     placed = [row for row in board.standings if row.best_rank is not None]
     leaders = [row for row in placed if row.best_rank == 1]
@@ -105,7 +105,7 @@ def _first(board: Board) -> str:
     )
 
 
-def _board(board: Board, number: int) -> dict[str, Any]:
+def _board(board: LeaderboardTable, number: int) -> dict[str, Any]:
     columns = [_column(board, question) for question in board.columns]
     return {
         "number": number,
@@ -122,7 +122,7 @@ def _board(board: Board, number: int) -> dict[str, Any]:
     }
 
 
-def _column(board: Board, question: Question) -> dict[str, Any]:
+def _column(board: LeaderboardTable, question: Question) -> dict[str, Any]:
     key = board.columns[question]
     score = next((row.run.by_key[key] for row in board.standings if key in row.run.by_key), None)
     return {
@@ -134,19 +134,19 @@ def _column(board: Board, question: Question) -> dict[str, Any]:
     }
 
 
-def _rows(board: Board) -> list[dict[str, Any]]:
+def _rows(board: LeaderboardTable) -> list[dict[str, Any]]:
     """A row a run; scores that can be held against each other are drawn on one axis."""
     rows = [_row(row, board) for row in board.standings]
     for number, (question, key) in enumerate(board.columns.items()):
         scores = [row.run.headline(question) for row in board.standings]
-        alike = [i for i, s in enumerate(scores) if s is not None and key_of(s) == key]
+        alike = [i for i, s in enumerate(scores) if s is not None and get_score_key(s) == key]
         drawings = shared_strips([score for i in alike if (score := scores[i]) is not None])
         for i, strip in zip(alike, drawings, strict=True):
             rows[i]["cells"][number]["strip"] = strip
     return rows
 
 
-def _row(row: LeaderboardRow, board: Board) -> dict[str, Any]:
+def _row(row: LeaderboardRow, board: LeaderboardTable) -> dict[str, Any]:
     run = row.run
     return {
         "place": row.place,
@@ -167,7 +167,7 @@ def _number(value: float | None) -> str:
     return "" if value is None or math.isnan(value) else f"{value:.9g}"
 
 
-def _cell(row: LeaderboardRow, question: Question, board: Board) -> dict[str, Any]:
+def _cell(row: LeaderboardRow, question: Question, board: LeaderboardTable) -> dict[str, Any]:
     score = row.run.headline(question)
     if score is None:
         nothing = dict.fromkeys(("order", "interval", "null", "mark", "answer", "css"), "")
@@ -175,7 +175,7 @@ def _cell(row: LeaderboardRow, question: Question, board: Board) -> dict[str, An
         why = "not evaluated for your model" if apart else "not_evaluated"
         return nothing | {"value": "–", "gray": True, "why": why, "strip": ""}
     answer = row.run.verdicts[question].answer
-    comparable = key_of(score) == board.columns[question]
+    comparable = get_score_key(score) == board.columns[question]
     return {
         "value": percent(score.value, score),
         "order": _number(score.value) if comparable else "",
@@ -184,7 +184,7 @@ def _cell(row: LeaderboardRow, question: Question, board: Board) -> dict[str, An
         "mark": MARKS[answer],
         "answer": answer,
         "css": answer.replace("_", "-"),
-        "gray": not comparable or not beats_its_null(score, answer),
+        "gray": not comparable or not beats_null(score, answer),
         "why": _why(score, answer, comparable=comparable),
         "strip": "",
     }

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from theodolite._storage.stores import Store
-from theodolite._storage.zarr.chunks import LEFT_OUT, shard_index
-from theodolite._storage.zarr.header import MAX_HEADER, ChunkLayout, layout_of
+from theodolite._storage.zarr.chunks import LEFT_OUT, read_shard_index
+from theodolite._storage.zarr.header import MAX_HEADER, ChunkLayout, parse_layout
 from theodolite.errors import UnsafeInputError
 
 MAX_FILES = 10_000_000
@@ -40,7 +40,7 @@ class ForeignArray:
     def __post_init__(self) -> None:
         what = f"array {self.name!r} of {str(self.store)!r}"
         content = self.store.read(f"{self.name}/zarr.json", MAX_HEADER)
-        self.layout, header = layout_of(content, what), json.loads(content)
+        self.layout, header = parse_layout(content, what), json.loads(content)
         codecs = header["codecs"]
         if self.layout.sharded:
             codecs = codecs[0]["configuration"]["codecs"]
@@ -78,6 +78,6 @@ class ForeignArray:
             if len(self._index) > 64:
                 self._index.clear()
             what, size = f"file {file!r} of {str(self.store)!r}", self.store.size(file) or 0
-            self._index[file] = shard_index(self.store, file, size, self.layout, what)
+            self._index[file] = read_shard_index(self.store, file, size, self.layout, what)
         start, length = (int(n) for n in self._index[file][inside])
         return (0, 0) if start == length == LEFT_OUT else (start, length)

@@ -13,7 +13,7 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _chosen: list[int] = []
 
 
-def most_memory() -> int:
+def get_memory_limit() -> int:
     """Return the number of bytes that unpacked data may take.
 
     What was chosen, else what the environment says, else a quarter of the machine's memory, but
@@ -23,10 +23,10 @@ def most_memory() -> int:
         return _chosen[0]
     if text := os.environ.get(VARIABLE):
         return parse_bytes(text, VARIABLE)
-    return min(_machine() // 4, MOST_BY_DEFAULT)
+    return min(_measure_machine_memory() // 4, MOST_BY_DEFAULT)
 
 
-def choose_most_memory(limit: int | None) -> None:
+def set_memory_limit(limit: int | None) -> None:
     """Set the limit of this process; None restores the default."""
     _chosen[:] = [] if limit is None else [limit]
 
@@ -46,7 +46,7 @@ def parse_bytes(text: str, what: str) -> int:
 
 def check_memory(size: int, what: str, do: str = "") -> None:
     """Raise if data would exceed the memory limit."""
-    limit = most_memory()
+    limit = get_memory_limit()
     if size > limit:
         raise UnsafeInputError(
             what, f"{size:,} bytes unpacked", f"at most {limit:,} (--max-memory)",
@@ -55,7 +55,7 @@ def check_memory(size: int, what: str, do: str = "") -> None:
 
 
 @functools.cache
-def _machine() -> int:
+def _measure_machine_memory() -> int:
     """The machine's memory, or what its container has of it."""
     try:
         total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

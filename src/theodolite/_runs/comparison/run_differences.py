@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from theodolite._runs.comparison.runs import RunRead
+from theodolite._runs.comparison.loaded_runs import LoadedRun
 from theodolite.errors import printable
 
 ABSENT = "–"
@@ -22,16 +22,16 @@ class RunDifference:
     second: str
 
 
-def differs(first: RunRead, second: RunRead) -> list[RunDifference]:
+def list_differences(first: LoadedRun, second: LoadedRun) -> list[RunDifference]:
     """All that could be why two runs score differently; nothing if they should be the same."""
-    specs = [_flat(_spec(run)) for run in (first, second)]
+    specs = [_flatten(_flatten_spec(run)) for run in (first, second)]
     records = [run.record for run in (first, second)]
     packages = [record.packages for record in records]
     other = [
         ("Python", records[0].python, records[1].python),
         ("machine", records[0].machine, records[1].machine),
     ]
-    inputs = [_inputs(run) for run in (first, second)]
+    inputs = [_list_inputs(run) for run in (first, second)]
     return [
         *_differences("What was asked", specs[0], specs[1]),
         *_differences("What was read", inputs[0], inputs[1]),
@@ -51,16 +51,17 @@ def _differences(
             )
 
 
-def _spec(run: RunRead) -> dict[str, Any]:
+def _flatten_spec(run: LoadedRun) -> dict[str, Any]:
     parts = run.record.spec.model_dump(mode="json")
     return {name: part for name, part in parts.items() if name not in IGNORED}
 
 
-def _flat(part: Any, before: str = "") -> dict[str, str]:
+def _flatten(part: Any, before: str = "") -> dict[str, str]:
     """Nested names joined by dots; a list that is not of names and values is one thing."""
     if isinstance(part, dict) and part:
         inside = [
-            _flat(value, f"{before} · {name}".removeprefix(" · ")) for name, value in part.items()
+            _flatten(value, f"{before} · {name}".removeprefix(" · "))
+            for name, value in part.items()
         ]
         return {name: text for texts in inside for name, text in texts.items()}
     if isinstance(part, list) and part and all(isinstance(element, dict) for element in part):
@@ -68,16 +69,16 @@ def _flat(part: Any, before: str = "") -> dict[str, str]:
             f"{element.get('name', number)} {number + 1}": element
             for number, element in enumerate(part)
         }
-        return _flat(named, before)
-    return {before.replace("_", " "): _as_text(part)}
+        return _flatten(named, before)
+    return {before.replace("_", " "): _to_text(part)}
 
 
-def _as_text(value: Any) -> str:
+def _to_text(value: Any) -> str:
     if value is None or value in ([], {}, ""):
         return ABSENT
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _inputs(run: RunRead) -> dict[str, str]:
+def _list_inputs(run: LoadedRun) -> dict[str, str]:
     """Files by name, each with the beginning of its digest."""
     return {name: digest[:12] for name, digest in sorted(run.made_record.inputs.items())}

@@ -39,7 +39,7 @@ class BucketFile(io.RawIOBase):
 
 
 @contextmanager
-def opened(store: Store, name: str) -> Iterator[io.BufferedIOBase]:
+def open_stream(store: Store, name: str) -> Iterator[io.BufferedIOBase]:
     """The file ``name`` of a store, for reading; links are refused."""
     local = store.local
     if local is None:
@@ -58,7 +58,7 @@ def opened(store: Store, name: str) -> Iterator[io.BufferedIOBase]:
         yield file
 
 
-class Overlaid(io.RawIOBase):
+class OverlaidStream(io.RawIOBase):
     """A stream of which some bytes are read as others, as many."""
 
     def __init__(self, stream: io.BufferedIOBase, place: int, content: bytes) -> None:

@@ -6,16 +6,21 @@ from typing import Any, Literal
 
 import numpy as np
 
-from theodolite._runs.comparison.intervals import NOTHING_VARIED, SAME, DifferenceTest
-from theodolite._runs.comparison.pairing import Difference, Side, difference, rows_of
-from theodolite._runs.comparison.runs import Key, RunRead, key_of
-from theodolite._runs.comparison.samples import (
+from theodolite._runs.comparison.aligned_samples import (
     AlignedSamples,
     NotComparableError,
-    aligned,
-    aligned_pieces,
+    align_samples,
+    align_shards,
 )
-from theodolite._runs.comparison.table import table_difference
+from theodolite._runs.comparison.intervals import NOTHING_VARIED, SAME, DifferenceTest
+from theodolite._runs.comparison.loaded_runs import Key, LoadedRun, get_score_key
+from theodolite._runs.comparison.paired_differences import (
+    ComparisonSide,
+    Difference,
+    compute_difference,
+    resample_rows,
+)
+from theodolite._runs.comparison.table_differences import compute_table_difference
 from theodolite._scoring.request import MetricRequest, Resampling
 from theodolite._stats.multiple import correct_holm
 from theodolite._verdicts.lookup import paper_name
@@ -111,7 +116,7 @@ class ComparisonRow:
         return f"ComparisonRow({printable(f'{text}, {self.outcome}', 140)})"
 
 
-def settled(lines: Sequence[ComparisonRow], level: float) -> list[ComparisonRow]:
+def settle_headlines(lines: Sequence[ComparisonRow], level: float) -> list[ComparisonRow]:
     """What the headlines come to: two claims each, each claim corrected over the headlines alone
     (Holm). Neither stands in the way of the other."""
     deltas = [line.difference for line in lines]
@@ -120,24 +125,27 @@ def settled(lines: Sequence[ComparisonRow], level: float) -> list[ComparisonRow]
     return [
         replace(line, these=models, recipe=recipe)
         for line, models, recipe in zip(
-            lines, claims(lines, these, level), claims(lines, recipes, level), strict=True
+            lines,
+            correct_claims(lines, these, level),
+            correct_claims(lines, recipes, level),
+            strict=True,
         )
     ]
 
 
-def claims(
+def correct_claims(
     lines: Sequence[ComparisonRow], tests: Sequence[DifferenceTest | None], level: float
 ) -> list[ClaimOutcome]:
     """What one test of each line shows, given that all were looked at (Holm)."""
     steps = correct_holm([float("nan") if test is None else test.p for test in tests], 1 - level)
     return [
-        ClaimOutcome(_outcome(line, float(p), 1 - level), float(p), float(alpha))
+        ClaimOutcome(_decide_outcome(line, float(p), 1 - level), float(p), float(alpha))
         for line, p, alpha in zip(lines, steps.p, steps.level, strict=True)
     ]
 
 
-def _outcome(line: ComparisonRow, p: float, alpha: float) -> Outcome:
-    explored_outcome = explored(line).outcome
+def _decide_outcome(line: ComparisonRow, p: float, alpha: float) -> Outcome:
+    explored_outcome = mark_exploratory(line).outcome
     if line.difference is None or explored_outcome != "exploration":
         return explored_outcome
     if np.isnan(p):
@@ -147,7 +155,7 @@ def _outcome(line: ComparisonRow, p: float, alpha: float) -> Outcome:
     return "better" if (line.difference.value > 0) == (line.score.better == "higher") else "worse"
 
 
-def explored(line: ComparisonRow) -> ComparisonRow:
+def mark_exploratory(line: ComparisonRow) -> ComparisonRow:
     """A line that no question hangs on: it shows a difference and never says better or worse."""
     delta = line.difference
     outcome: Outcome = "exploration"
@@ -158,25 +166,28 @@ def explored(line: ComparisonRow) -> ComparisonRow:
     return replace(line, these=ClaimOutcome(outcome), recipe=ClaimOutcome(outcome))
 
 
-def lines_of(
-    runs: tuple[RunRead, RunRead], keys: Sequence[Key], resampling: Resampling, progress: Progress
-) -> tuple[dict[Key, ComparisonRow], "BothSamples"]:
+def build_rows(
+    runs: tuple[LoadedRun, LoadedRun],
+    keys: Sequence[Key],
+    resampling: Resampling,
+    progress: Progress,
+) -> tuple[dict[Key, ComparisonRow], "SharedSamples"]:
     """Scores that both runs have, by what they mean; and the samples that both have."""
-    samples = BothSamples(runs)
+    samples = SharedSamples(runs)
     by_key: dict[Key, ComparisonRow] = {}
-    groups = list(_groups([runs[0].by_key[key] for key in keys]))
+    groups = list(_group_scores([runs[0].by_key[key] for key in keys]))
     what = f"{runs[0].name} and {runs[1].name}"
     for number, (request, cells) in enumerate(groups):
         progress(what, number, len(groups))
-        by_key |= _lines(runs, request, cells, (samples, resampling))
+        by_key |= _build_request_rows(runs, request, cells, (samples, resampling))
     progress(what, len(groups), len(groups))
     return by_key, samples
 
 
-class BothSamples:
+class SharedSamples:
     """The evidence of two runs, cut to the same samples kind by kind, when it is asked for."""
 
-    def __init__(self, runs: tuple[RunRead, RunRead]) -> None:
+    def __init__(self, runs: tuple[LoadedRun, LoadedRun]) -> None:
         self.runs = runs
         self.n = 0
         self.dropped = (0, 0)
@@ -196,7 +207,7 @@ class BothSamples:
         bundles = [[kinds[kind] for kinds in run.evidence if kind in kinds] for run in self.runs]
         if not all(bundles):
             raise NotComparableError(f"no {kind.kind} evidence in one of the runs")
-        return aligned(bundles, same_data=same_data(*self.runs))
+        return align_samples(bundles, same_data=has_same_data(*self.runs))
 
     def _in_pieces(self, kind: type[Evidence]) -> AlignedSamples:
         if not all(run.made_record.stored for run in self.runs):
@@ -206,10 +217,10 @@ class BothSamples:
         if not all(kind in run.pieces for run in self.runs):
             raise NotComparableError(f"no {kind.kind} evidence in one of the runs")
         first, second = (run.pieces[kind] for run in self.runs)
-        return aligned_pieces(first, second, same_data=same_data(*self.runs))
+        return align_shards(first, second, same_data=has_same_data(*self.runs))
 
 
-def same_data(first: RunRead, second: RunRead) -> bool:
+def has_same_data(first: LoadedRun, second: LoadedRun) -> bool:
     """Whether both runs name the same data set and read the same bytes of it."""
     dataset, other = first.record.spec.dataset, second.record.spec.dataset
     both = set(first.made_record.inputs) & set(second.made_record.inputs)
@@ -217,7 +228,7 @@ def same_data(first: RunRead, second: RunRead) -> bool:
     return dataset is not None and dataset == other and bool(both) and same
 
 
-def _groups(
+def _group_scores(
     scores: Sequence[Score],
 ) -> Iterator[tuple[MetricRequest | str, dict[Key, tuple[int, ...]]]]:
     """Scores that one request gives, each with its place among the swept options.
@@ -233,12 +244,12 @@ def _groups(
     for (name, version, _), own in together.items():
         metric = catalogue().get(name)
         if metric is None or metric.version != version:
-            yield f"this version has no {name} {version}", {key_of(s): () for s in own}
+            yield f"this version has no {name} {version}", {get_score_key(s): () for s in own}
             continue
         plain = {k: v for k, v in own[0].options.items() if k not in metric.sweeps}
         swept = [tuple(dict.fromkeys(s.options[option] for s in own)) for option in metric.sweeps]
         places = {
-            key_of(s): tuple(
+            get_score_key(s): tuple(
                 choices.index(s.options[option])
                 for option, choices in zip(metric.sweeps, swept, strict=True)
             )
@@ -251,11 +262,11 @@ def _groups(
             yield str(error), places
 
 
-def _lines(
-    runs: tuple[RunRead, RunRead],
+def _build_request_rows(
+    runs: tuple[LoadedRun, LoadedRun],
     request: MetricRequest | str,
     cells: dict[Key, tuple[int, ...]],
-    how: tuple[BothSamples, Resampling],
+    how: tuple[SharedSamples, Resampling],
 ) -> dict[Key, ComparisonRow]:
     """The lines of one request."""
     scores = {key: (runs[0].by_key[key], runs[1].by_key[key]) for key in cells}
@@ -264,40 +275,44 @@ def _lines(
         if isinstance(request, str):
             raise NotComparableError(request)
         both = samples.of(request.metric.needs)
-        rows = [rows_of(request, bundles, resampling) for bundles in both.bundles]
+        rows = [resample_rows(request, bundles, resampling) for bundles in both.bundles]
     except NotComparableError as reason:
         return {key: ComparisonRow(*pair, None, str(reason)) for key, pair in scores.items()}
     except UnsafeInputError:  # the evidence lies elsewhere
-        return {key: _from_tables(runs, pair, resampling) for key, pair in scores.items()}
+        return {
+            key: _build_rows_from_tables(runs, pair, resampling) for key, pair in scores.items()
+        }
     except EvidenceError as error:
         return {key: ComparisonRow(*pair, None, str(error)) for key, pair in scores.items()}
     by_key = {}
     for key, pair in scores.items():
         first, second = (
-            Side(run_rows, cells[key], score, tuple(run.record.spec.seeds), _paired_seeds(run))
+            ComparisonSide(
+                run_rows, cells[key], score, tuple(run.record.spec.seeds), _has_paired_seeds(run)
+            )
             for run_rows, score, run in zip(rows, pair, runs, strict=True)
         )
-        delta = difference(first, second, identical=both.identical)
-        by_key[key] = ComparisonRow(*pair, delta, _remark(pair, delta, both))
+        delta = compute_difference(first, second, identical=both.identical)
+        by_key[key] = ComparisonRow(*pair, delta, _write_remark(pair, delta, both))
     return by_key
 
 
-def _paired_seeds(run: RunRead) -> bool:
+def _has_paired_seeds(run: LoadedRun) -> bool:
     return run.record.spec.paired_seeds
 
 
-def _from_tables(
-    runs: tuple[RunRead, RunRead], scores: tuple[Score, Score], resampling: Resampling
+def _build_rows_from_tables(
+    runs: tuple[LoadedRun, LoadedRun], scores: tuple[Score, Score], resampling: Resampling
 ) -> ComparisonRow:
     try:
-        delta = table_difference(runs, scores, resampling)
+        delta = compute_table_difference(runs, scores, resampling)
     except NotComparableError as reason:
         return ComparisonRow(*scores, None, str(reason))
     seed = " with the first seed" if any(len(score.per_seed) > 1 for score in scores) else ""
     return ComparisonRow(*scores, delta, f"from what each sample gave{seed}, not from the evidence")
 
 
-def _remark(scores: tuple[Score, Score], delta: Difference, both: AlignedSamples) -> str:
+def _write_remark(scores: tuple[Score, Score], delta: Difference, both: AlignedSamples) -> str:
     """What a reader must know of a difference."""
     if np.isnan(delta.value):
         return "undefined in one of the runs, or nothing that both have"
@@ -309,10 +324,10 @@ def _remark(scores: tuple[Score, Score], delta: Difference, both: AlignedSamples
     again = zip((delta.first, delta.second), scores, strict=True)
     if not remarks and any(abs(value - score.value) > 1e-6 for value, score in again):
         remarks.append("computed again, a score comes out otherwise than it was stored")
-    return "; ".join([*remarks, *_alike(delta)])
+    return "; ".join([*remarks, *_explain_no_variation(delta)])
 
 
-def _alike(delta: Difference) -> Iterator[str]:
+def _explain_no_variation(delta: Difference) -> Iterator[str]:
     """Where nothing varied the interval is a bound, not a spread: say what it stands on."""
     if delta.interval is None or delta.interval.method != NOTHING_VARIED:
         return

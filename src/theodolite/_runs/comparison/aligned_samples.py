@@ -10,7 +10,7 @@ from theodolite.evidence.axes import NamedAxis, Samples
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.shards import Shards, compute_evidence_digest
 
-FEWEST = 2
+MIN_SHARED = 2
 OTHER_ROWS = (
     "the %s at the same rows differ: perhaps the same samples in another order; "
     "save `ids` with both runs"
@@ -33,7 +33,7 @@ class AlignedSamples:
     """Whether all runs hold the very same evidence."""
 
 
-def aligned(runs: Sequence[Sequence[Evidence]], *, same_data: bool) -> AlignedSamples:
+def align_samples(runs: Sequence[Sequence[Evidence]], *, same_data: bool) -> AlignedSamples:
     """Cut the bundles of each run (one per seed) to the samples that all runs have.
 
     Samples are the same where their ids are. Without ids their numbers must do: then labels or
@@ -41,17 +41,17 @@ def aligned(runs: Sequence[Sequence[Evidence]], *, same_data: bool) -> AlignedSa
     """
     firsts = [seeds[0] for seeds in runs]
     by_ids = all(bundle.samples.ids is not None for seeds in runs for bundle in seeds)
-    keys = [[_keys(bundle.samples, by_ids=by_ids) for bundle in seeds] for seeds in runs]
-    common = _common([key for seeds in keys for key in seeds])
-    if len(common) < FEWEST:
+    keys = [[_get_sample_keys(bundle.samples, by_ids=by_ids) for bundle in seeds] for seeds in runs]
+    common = _find_common_keys([key for seeds in keys for key in seeds])
+    if len(common) < MIN_SHARED:
         raise NotComparableError("other samples")
     if not by_ids and any(len(own[0]) != len(common) for own in keys):
         raise NotComparableError("samples have numbers only, and there are not as many in each run")
     cut = [
-        [bundle[_rows(key, common)] for bundle, key in zip(seeds, own, strict=True)]
+        [bundle[_find_rows(key, common)] for bundle, key in zip(seeds, own, strict=True)]
         for seeds, own in zip(runs, keys, strict=True)
     ]
-    proofs = [_agree(cut[0][0], seeds[0], by_ids=by_ids) for seeds in cut[1:]]
+    proofs = [_check_labels_agree(cut[0][0], seeds[0], by_ids=by_ids) for seeds in cut[1:]]
     if not by_ids and not same_data and not all(proofs):
         raise NotComparableError(
             "samples have numbers only, and no labels that show they are the same"
@@ -59,15 +59,15 @@ def aligned(runs: Sequence[Sequence[Evidence]], *, same_data: bool) -> AlignedSa
     samples = Samples(
         index=np.asarray(cut[0][0].samples.index),
         ids=cut[0][0].samples.ids if by_ids else None,
-        clusters=_clusters([seeds[0].samples for seeds in cut]),
+        clusters=_get_clusters([seeds[0].samples for seeds in cut]),
     )
-    placed = tuple(tuple(_with_samples(bundle, samples) for bundle in seeds) for seeds in cut)
+    placed = tuple(tuple(_replace_samples(bundle, samples) for bundle in seeds) for seeds in cut)
     digests = {tuple(compute_evidence_digest(bundle) for bundle in seeds) for seeds in placed}
     dropped = tuple(len(first) - len(common) for first in firsts)
     return AlignedSamples(placed, len(common), dropped, len(digests) == 1)
 
 
-def aligned_pieces(first: Shards, second: Shards, *, same_data: bool) -> AlignedSamples:
+def align_shards(first: Shards, second: Shards, *, same_data: bool) -> AlignedSamples:
     """Two bundles that are too large for memory: they stay in their pieces, which must hold the
     same samples in the same order.
 
@@ -80,11 +80,11 @@ def aligned_pieces(first: Shards, second: Shards, *, same_data: bool) -> Aligned
     proof = True
     both = zip(first.samples(), second.samples(), strict=False)  # other cuts have other samples
     for (mine, labels), (yours, others) in both:
-        if not _same(mine.ids, yours.ids) or not _same(mine.index, yours.index):
+        if not _is_same(mine.ids, yours.ids) or not _is_same(mine.index, yours.index):
             raise NotComparableError("other samples, or another order of too many to pair by id")
-        if not _same(mine.clusters, yours.clusters):
+        if not _is_same(mine.clusters, yours.clusters):
             raise NotComparableError("other clusters of the same samples")
-        if labels is not None and others is not None and not _same(labels, others):
+        if labels is not None and others is not None and not _is_same(labels, others):
             raise NotComparableError(
                 OTHER_ROWS % "labels" if mine.ids is None else "other labels of the same samples"
             )
@@ -97,17 +97,17 @@ def aligned_pieces(first: Shards, second: Shards, *, same_data: bool) -> Aligned
     return AlignedSamples(((first,), (second,)), len(first), (0, 0), identical)
 
 
-def _same(mine: Any, yours: Any) -> bool:
+def _is_same(mine: Any, yours: Any) -> bool:
     if mine is None or yours is None:
         return mine is yours
     return np.array_equal(np.asarray(mine), np.asarray(yours))
 
 
-def _keys(samples: Samples, *, by_ids: bool) -> np.ndarray:
+def _get_sample_keys(samples: Samples, *, by_ids: bool) -> np.ndarray:
     return np.asarray(samples.ids if by_ids else samples.index)
 
 
-def _common(keys: Sequence[np.ndarray]) -> np.ndarray:
+def _find_common_keys(keys: Sequence[np.ndarray]) -> np.ndarray:
     """What all have, in the order of the first."""
     shared = set(keys[0].tolist())
     for other in keys[1:]:
@@ -115,23 +115,25 @@ def _common(keys: Sequence[np.ndarray]) -> np.ndarray:
     return np.array([key for key in keys[0].tolist() if key in shared], keys[0].dtype)
 
 
-def _rows(keys: np.ndarray, common: np.ndarray) -> np.ndarray:
+def _find_rows(keys: np.ndarray, common: np.ndarray) -> np.ndarray:
     place = {key: row for row, key in enumerate(keys.tolist())}
     return np.array([place[key] for key in common.tolist()], np.int64)
 
 
-def _agree(evidence: Any, other: Any, *, by_ids: bool) -> bool:
+def _check_labels_agree(evidence: Any, other: Any, *, by_ids: bool) -> bool:
     """Whether labels or annotations show that samples are the same; refused where they differ."""
     proof = False
     for name, bundle in evidence._inner():
-        proof = _agree(bundle, getattr(other, name), by_ids=by_ids) or proof
+        proof = _check_labels_agree(bundle, getattr(other, name), by_ids=by_ids) or proof
     # with ids the rows may well be prepared otherwise in another version
     known_by = ("labels", "truth", "objects", "ratings", *(() if by_ids else ("inputs",)))
     for name in known_by:
         mine, yours = getattr(evidence, name, None), getattr(other, name, None)
         if mine is None or yours is None:
             continue
-        mine, yours = _on_same_names(name, (evidence, np.asarray(mine)), (other, np.asarray(yours)))
+        mine, yours = _select_shared_names(
+            name, (evidence, np.asarray(mine)), (other, np.asarray(yours))
+        )
         if mine.shape != yours.shape or not mine.size:
             continue
         if not np.array_equal(mine, yours, equal_nan=mine.dtype.kind == "f"):
@@ -142,34 +144,34 @@ def _agree(evidence: Any, other: Any, *, by_ids: bool) -> bool:
     return proof
 
 
-def _on_same_names(
+def _select_shared_names(
     name: str, first: tuple[Any, np.ndarray], second: tuple[Any, np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Classes and concepts may be in another order, or be others: only shared names can differ."""
     (a, mine), (b, yours) = first, second
     if name == "labels":
-        names = [np.array(_names(bundle, "classes")) for bundle in (a, b)]
+        names = [np.array(_get_names(bundle, "classes")) for bundle in (a, b)]
         if len(names[0]) and set(names[0].tolist()) == set(names[1].tolist()):
             return names[0][mine], names[1][yours]
         return mine, yours
     if name != "truth":
         return mine, yours
-    shared = [n for n in _names(a, "concepts") if n in set(_names(b, "concepts"))]
-    columns = [[_names(bundle, "concepts").index(n) for n in shared] for bundle in (a, b)]
+    shared = [n for n in _get_names(a, "concepts") if n in set(_get_names(b, "concepts"))]
+    columns = [[_get_names(bundle, "concepts").index(n) for n in shared] for bundle in (a, b)]
     return mine[:, columns[0]], yours[:, columns[1]]
 
 
-def _names(bundle: Any, axis: str) -> tuple[str, ...]:
+def _get_names(bundle: Any, axis: str) -> tuple[str, ...]:
     named_axis = getattr(bundle, axis, None)
     return named_axis.names if isinstance(named_axis, NamedAxis) else ()
 
 
-def _clusters(samples: Sequence[Samples]) -> np.ndarray | None:
+def _get_clusters(samples: Sequence[Samples]) -> np.ndarray | None:
     """The first run's that has any: what belongs together in one belongs together in all."""
     return next((s.clusters for s in samples if s.clusters is not None), None)
 
 
-def _with_samples(evidence: Any, samples: Samples) -> Any:
+def _replace_samples(evidence: Any, samples: Samples) -> Any:
     """The same evidence, about these samples."""
-    inside = {name: _with_samples(bundle, samples) for name, bundle in evidence._inner()}
+    inside = {name: _replace_samples(bundle, samples) for name, bundle in evidence._inner()}
     return replace(evidence, samples=samples, **inside)

@@ -19,10 +19,10 @@ METADATA = "__metadata__"
 _TEXT = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
-def digest_of(arrays: Arrays) -> str:
+def digest_arrays(arrays: Arrays) -> str:
     """A digest of names, types, shapes and bytes.
 
-    >>> digest_of({"a": np.zeros(2)}) == digest_of({"a": np.zeros((2, 1))})
+    >>> digest_arrays({"a": np.zeros(2)}) == digest_arrays({"a": np.zeros((2, 1))})
     False
     """
     digest = hashlib.sha256()
@@ -34,17 +34,17 @@ def digest_of(arrays: Arrays) -> str:
     return digest.hexdigest()
 
 
-def packed(arrays: Arrays) -> bytes:
+def pack_arrays(arrays: Arrays) -> bytes:
     """Arrays in the format of safetensors, with their digest.
 
-    >>> unpacked(packed({"a": np.arange(3), "b": np.array(0.5)}), "example")
+    >>> unpack_arrays(pack_arrays({"a": np.arange(3), "b": np.array(0.5)}), "example")
     {'a': array([0, 1, 2]), 'b': array(0.5)}
     """
     plain = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    return bytes(save(plain, metadata={"sha256": digest_of(plain)}))
+    return bytes(save(plain, metadata={"sha256": digest_arrays(plain)}))
 
 
-def packed_with(arrays: Arrays, metadata: Mapping[str, str]) -> bytes:
+def pack_with_metadata(arrays: Arrays, metadata: Mapping[str, str]) -> bytes:
     """Arrays in the format of safetensors with metadata of the caller's; equal content is equal
     bytes, which the library's own order of metadata is not."""
     plain = {name: np.asarray(array, order="C") for name, array in arrays.items()}
@@ -54,25 +54,27 @@ def packed_with(arrays: Arrays, metadata: Mapping[str, str]) -> bytes:
     return b"".join((struct.pack("<Q", len(header)), header, content[8 + length :]))
 
 
-def unpacked_with(content: bytes, name: str) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """The arrays and the metadata that ``packed_with`` wrote. Whether they are the right ones, the
-    caller must know; only a header that it would not have written is refused."""
+def unpack_with_metadata(content: bytes, name: str) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """Return the arrays and the metadata that ``pack_with_metadata`` wrote.
+
+    A header that it would not have written is refused; the caller checks the rest.
+    """
     header, text = _header(content, f"arrays {name!r}")
     metadata = header.get(METADATA)
     if _header_text(header) != text or not isinstance(metadata, dict):
         raise UnsafeInputError(f"arrays {name!r}", "another header", "one that theodolite wrote")
-    return _loaded(content, f"arrays {name!r}"), metadata
+    return _load(content, f"arrays {name!r}"), metadata
 
 
-def unpacked(content: bytes, name: str) -> dict[str, np.ndarray]:
+def unpack_arrays(content: bytes, name: str) -> dict[str, np.ndarray]:
     """The arrays again; refused if a single bit has changed."""
     what = f"arrays {name!r}"
     metadata = _header(content, what)[0].get(METADATA)
     known = metadata.get("sha256") if isinstance(metadata, dict) else None
     if known is None:
         raise UnsafeInputError(what, "something that does not unpack", "packed arrays")
-    arrays = _loaded(content, what)
-    if digest_of(arrays) != known:
+    arrays = _load(content, what)
+    if digest_arrays(arrays) != known:
         raise UnsafeInputError(what, "other content than its digest says", "what was written")
     return arrays
 
@@ -98,7 +100,7 @@ def _header(content: bytes, what: str) -> tuple[dict[str, Any], bytes]:
     return header, text
 
 
-def _loaded(content: bytes, what: str) -> dict[str, np.ndarray]:
+def _load(content: bytes, what: str) -> dict[str, np.ndarray]:
     try:
         arrays: dict[str, np.ndarray] = load(content)
     except (SafetensorError, ValueError, KeyError, TypeError) as error:

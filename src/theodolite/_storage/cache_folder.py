@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 
-def default_cache() -> Path:
+def get_default_cache() -> Path:
     """Where things are kept if nothing else is said."""
     named = os.environ.get("THEODOLITE_CACHE")
     if named:

@@ -21,7 +21,7 @@ from theodolite.evidence.subject import Subject, make_unstated_subject
 from theodolite.questions import Question
 from theodolite.results import Score
 
-MOST_STORED = 50_000
+MAX_STORED = 50_000
 """Samples of evidence in pieces that are brought into memory to be compared."""
 
 Kinds = dict[type[Evidence], Evidence]
@@ -30,7 +30,7 @@ Key = tuple[str, int, str]
 
 
 @dataclass(frozen=True, eq=False)
-class RunRead:
+class LoadedRun:
     """A run folder that was read and checked."""
 
     folder: Path
@@ -52,22 +52,24 @@ class RunRead:
     @cached_property
     def by_key(self) -> dict[Key, Score]:
         """Its scores by what they mean."""
-        return {key_of(score): score for score in self.scores}
+        return {get_score_key(score): score for score in self.scores}
 
     def headline(self, question: Question) -> Score | None:
         """The score that the verdict was read from."""
         verdict = self.verdicts.get(question)
         if verdict is None:
             return None
-        key = (verdict.metric, _canonical(verdict.options))
-        return next((s for s in self.scores if (s.metric, _canonical(s.options)) == key), None)
+        key = (verdict.metric, _to_canonical_json(verdict.options))
+        return next(
+            (s for s in self.scores if (s.metric, _to_canonical_json(s.options)) == key), None
+        )
 
     @cached_property
     def evidence(self) -> list[Kinds]:
         """Of each seed the bundles by kind; refused where they cannot be had."""
         if self.made_record.stored:
             stored = self.pieces.items()
-            return [{kind: draw_samples(shards, MOST_STORED, 0) for kind, shards in stored}]
+            return [{kind: draw_samples(shards, MAX_STORED, 0) for kind, shards in stored}]
         return [by_kind(load_all(seed)[0]) for seed in RunFolder(self.folder).seed_folders()]
 
     def forget(self) -> None:
@@ -93,10 +95,10 @@ class RunRead:
     @property
     def is_large(self) -> bool:
         """Whether its evidence is compared piece by piece, because memory may not hold it."""
-        return bool(self.made_record.stored) and max(map(len, self.pieces.values())) > MOST_STORED
+        return bool(self.made_record.stored) and max(map(len, self.pieces.values())) > MAX_STORED
 
 
-def read_run(folder: Path, *, must_be_sealed: bool = True) -> RunRead:
+def load_run(folder: Path, *, must_be_sealed: bool = True) -> LoadedRun:
     """Read a finished run; one whose bytes were changed since is refused."""
     if not (folder / "run.json").is_file():
         raise UnsafeInputError(f"run {folder.name!r}", "no run.json", "a run folder")
@@ -106,15 +108,15 @@ def read_run(folder: Path, *, must_be_sealed: bool = True) -> RunRead:
         verify_checksums(folder)
     run = RunFolder(folder)
     verdicts = {verdict.question: verdict for verdict in run.scores_file.verdicts}
-    return RunRead(
+    return LoadedRun(
         folder, folder.resolve().name, run.record, run.made_record, tuple(run.scored[0]), verdicts,
         sealed, run.subject,
     )  # fmt: skip
 
 
-def read_runs(folders: Sequence[Path]) -> list[RunRead]:
+def load_runs(folders: Sequence[Path]) -> list[LoadedRun]:
     """Several runs, each under a name of its own."""
-    runs = [read_run(folder) for folder in folders]
+    runs = [load_run(folder) for folder in folders]
     names = [run.name for run in runs]
     if len({run.folder.resolve() for run in runs}) < len(runs):
         raise EvidenceError("runs", "a folder twice", "different run folders")
@@ -126,7 +128,7 @@ def read_runs(folders: Sequence[Path]) -> list[RunRead]:
     return named
 
 
-def unlike(first: RunRead, second: RunRead) -> str:
+def explain_unlike_outputs(first: LoadedRun, second: LoadedRun) -> str:
     """Why *faithful* of two runs is not comparable: it is held against different things."""
     if first.subject.outputs == second.subject.outputs:
         return ""
@@ -134,11 +136,11 @@ def unlike(first: RunRead, second: RunRead) -> str:
     return f"faithful to different things: {names[0]}, and {names[1]}"
 
 
-def key_of(score: Score) -> Key:
+def get_score_key(score: Score) -> Key:
     """What a score means."""
-    return score.metric, score.version, _canonical(score.options)
+    return score.metric, score.version, _to_canonical_json(score.options)
 
 
-def _canonical(options: dict[str, Any]) -> str:
+def _to_canonical_json(options: dict[str, Any]) -> str:
     plain = {k: list(v) if isinstance(v, list | tuple) else v for k, v in options.items()}
     return repr(sorted(plain.items()))

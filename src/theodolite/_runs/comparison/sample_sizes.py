@@ -15,11 +15,11 @@ from scipy.special import betaincinv, chdtri, ndtr, ndtri, stdtrit
 
 from theodolite._stats.intervals import SEEN
 
-MOST = 10**9
+MAX_SAMPLES = 10**9
 """More than so many of anything is none that one could have."""
-MOST_SEEDS = 1000
+MAX_SEEDS = 1000
 NODES = 48
-MANY = 10_000
+MANY_DEGREES = 10_000
 """Degrees of freedom."""
 
 
@@ -37,16 +37,16 @@ class RecipeVariances:
     """Whether seeds of both runs are paired."""
 
 
-def power_of_mean(effect: float, sd: float, n: int, alpha: float) -> float:
+def compute_mean_power(effect: float, sd: float, n: int, alpha: float) -> float:
     """How often Student's test of the mean of n differences sees an effect.
 
-    >>> round(power_of_mean(0.05, 0.45, 638, 0.05), 3)
+    >>> round(compute_mean_power(0.05, 0.45, 638, 0.05), 3)
     0.8
     """
-    return power_of_recipes(effect, RecipeVariances(sd, paired=True), n, alpha)
+    return compute_recipe_power(effect, RecipeVariances(sd, paired=True), n, alpha)
 
 
-def number_needed(effect: float, sd: float, alpha: float, power: float) -> int | None:
+def find_sample_size(effect: float, sd: float, alpha: float, power: float) -> int | None:
     """The fewest samples, clusters or concepts of which the mean difference would be seen.
 
     Args:
@@ -57,12 +57,12 @@ def number_needed(effect: float, sd: float, alpha: float, power: float) -> int |
 
     None where no number would do that can be had.
     """
-    if not power_of_mean(effect, sd, MOST, alpha) >= power:
+    if not compute_mean_power(effect, sd, MAX_SAMPLES, alpha) >= power:
         return None
-    return _fewest(lambda n: power_of_mean(effect, sd, n, alpha), power, MOST)
+    return _find_smallest(lambda n: compute_mean_power(effect, sd, n, alpha), power, MAX_SAMPLES)
 
 
-def power_of_recipes(effect: float, varied: RecipeVariances, seeds: int, alpha: float) -> float:
+def compute_recipe_power(effect: float, varied: RecipeVariances, seeds: int, alpha: float) -> float:
     """How often the test of two recipes with so many seeds each sees an effect.
 
     A mean over what the seeds may show: their variances are drawn (chi-squared for both together,
@@ -76,8 +76,8 @@ def power_of_recipes(effect: float, varied: RecipeVariances, seeds: int, alpha: 
     true = of_seeds + varied.common
     if true <= 0:
         return float(effect != 0)
-    u, w = _nodes()
-    drawn_seeds = of_seeds * _chi_squared(u, sides * df)[:, None] / (sides * df)
+    u, w = _compute_quadrature()
+    drawn_seeds = of_seeds * _compute_chi_squared_quantiles(u, sides * df)[:, None] / (sides * df)
     if sides == 2:
         share, v = betaincinv(df / 2, df / 2, u)[None, :], w
     else:
@@ -92,27 +92,33 @@ def power_of_recipes(effect: float, varied: RecipeVariances, seeds: int, alpha: 
 
 
 @functools.cache
-def _nodes() -> tuple[Float[np.ndarray, " nodes"], Float[np.ndarray, " nodes"]]:
+def _compute_quadrature() -> tuple[Float[np.ndarray, " nodes"], Float[np.ndarray, " nodes"]]:
     """Gauss and Legendre's places and weights between 0 and 1."""
     places, weights = np.polynomial.legendre.leggauss(NODES)
     return (places + 1) / 2, weights / 2
 
 
-def _chi_squared(u: Float[np.ndarray, " nodes"], df: int) -> Float[np.ndarray, " nodes"]:
+def _compute_chi_squared_quantiles(
+    u: Float[np.ndarray, " nodes"], df: int
+) -> Float[np.ndarray, " nodes"]:
     """Quantiles; by Wilson and Hilferty where there are many degrees of freedom."""
-    if df < MANY:
+    if df < MANY_DEGREES:
         return np.asarray(chdtri(df, 1 - u))
     return np.asarray(df * (1 - 2 / (9 * df) + ndtri(u) * math.sqrt(2 / (9 * df))) ** 3)
 
 
-def seeds_needed(effect: float, varied: RecipeVariances, alpha: float, power: float) -> int | None:
+def find_seed_count(
+    effect: float, varied: RecipeVariances, alpha: float, power: float
+) -> int | None:
     """The fewest seeds on each side; None where no number would do, because samples are too few."""
-    if power_of_recipes(effect, varied, MOST_SEEDS, alpha) < power:
+    if compute_recipe_power(effect, varied, MAX_SEEDS, alpha) < power:
         return None
-    return _fewest(lambda n: power_of_recipes(effect, varied, n, alpha), power, MOST_SEEDS)
+    return _find_smallest(
+        lambda n: compute_recipe_power(effect, varied, n, alpha), power, MAX_SEEDS
+    )
 
 
-def _fewest(power_of: Callable[[int], float], power: float, most: int) -> int:
+def _find_smallest(power_of: Callable[[int], float], power: float, most: int) -> int:
     """The least number that has the power, which grows with it."""
     high = 2
     while power_of(high) < power and high < most:
@@ -124,7 +130,7 @@ def _fewest(power_of: Callable[[int], float], power: float, most: int) -> int:
     return high
 
 
-def recipe_samples_needed(
+def find_recipe_sample_size(
     effect: float,
     varied: RecipeVariances,
     pure: tuple[float, int],
@@ -151,6 +157,6 @@ def recipe_samples_needed(
         more = RecipeVariances(
             math.sqrt(spread**2 + share * own), share * varied.common, n, paired=varied.paired
         )
-        return power_of_recipes(effect, more, seeds, alpha)
+        return compute_recipe_power(effect, more, seeds, alpha)
 
-    return None if power_of(MOST) < power else _fewest(power_of, power, MOST)
+    return None if power_of(MAX_SAMPLES) < power else _find_smallest(power_of, power, MAX_SAMPLES)

@@ -11,11 +11,15 @@ from threadpoolctl import threadpool_limits
 from theodolite._runs.comparison.intervals import (
     DifferenceTest,
     ResamplingSource,
-    paired_interval,
-    possible,
-    student_test,
+    compute_paired_interval,
+    compute_possible_range,
+    run_student_test,
 )
-from theodolite._runs.comparison.recipe import SeedVariances, recipe_test, seed_variances
+from theodolite._runs.comparison.recipe import (
+    SeedVariances,
+    estimate_seed_variances,
+    run_recipe_test,
+)
 from theodolite._scoring.counting import StateJob
 from theodolite._scoring.passes import PassItem, run_passes
 from theodolite._scoring.plan import Plan
@@ -105,7 +109,7 @@ class Difference:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class ResampledRows:
     """What one run's evidence says, as it is and as resampled, for every swept option."""
 
     values: np.ndarray
@@ -115,9 +119,9 @@ class Rows:
     plan: Plan
 
 
-def rows_of(
+def resample_rows(
     request: MetricRequest, evidence: Sequence[Evidence | Shards], resampling: Resampling
-) -> Rows:
+) -> ResampledRows:
     """Values of a request, one bundle per seed, in memory or in pieces; the mean over seeds as
     scores have it.
 
@@ -141,10 +145,12 @@ def rows_of(
             pooling = Pooling({}, SerialWorkers())
             seeds = [pooling.compute_values(job, shards[job.experiment]).rows for job in jobs]
     every = np.stack(seeds)
-    return Rows(_over_seeds(every), every, plan)
+    return ResampledRows(_average_over_seeds(every), every, plan)
 
 
-def _over_seeds(seeds: Float[np.ndarray, "seeds rows *shape"]) -> Float[np.ndarray, "rows *shape"]:
+def _average_over_seeds(
+    seeds: Float[np.ndarray, "seeds rows *shape"],
+) -> Float[np.ndarray, "rows *shape"]:
     """The mean over seeds that are defined. A resample in which one of those is not is undefined:
     the mean of the others would be another one."""
     there = ~np.isnan(seeds[:, :1])
@@ -154,10 +160,10 @@ def _over_seeds(seeds: Float[np.ndarray, "seeds rows *shape"]) -> Float[np.ndarr
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class ComparisonSide:
     """One run's part in a comparison of one score."""
 
-    rows: Rows
+    rows: ResampledRows
     cell: tuple[int, ...]
     score: Score
     seeds: tuple[int, ...]
@@ -182,42 +188,51 @@ class Side:
         return average_defined(np.moveaxis(values[..., list(items)], -1, 0))
 
 
-def difference(first: Side, second: Side, *, identical: bool = False) -> Difference:
+def compute_difference(
+    first: ComparisonSide, second: ComparisonSide, *, identical: bool = False
+) -> Difference:
     """Second minus first on the same samples: of these models, and of the recipe.
 
     A mean over concepts, classes or units is taken over those that both runs have. These are held
     fixed in what is quoted; what others would give is a further interval.
     """
-    items = _shared(first, second)
+    items = _find_shared_items(first, second)
     plan = first.rows.plan
     mine, yours = first.values(items and items[0]), second.values(items and items[1])
     moved = yours - mine
     heads = moved if items is None else average_defined(moved.T)
     value = float(heads[0])
     each = [float(average_defined(side[0]) if items else side[0]) for side in (mine, yours)]
-    source = _source_to_quote(first, identical=identical)
-    source = replace(source, limits=possible((first.score, second.score), (each[0], each[1])))
+    source = _choose_source(first, identical=identical)
+    source = replace(
+        source, limits=compute_possible_range((first.score, second.score), (each[0], each[1]))
+    )
     block = plan.block
-    population = None if items is None else _population((first, second), moved, heads, source)
-    these = paired_interval(heads[block], value, source)
+    population = None if items is None else _test_population((first, second), moved, heads, source)
+    these = compute_paired_interval(heads[block], value, source)
     if population is not None and population.interval.method == ITEMS_ALONE:
         these, population = population, None
-    variances = None if identical else _seeds(first, second, items, source.n)
+    variances = None if identical else _compute_seed_variances(first, second, items, source.n)
     return Difference(
         first=each[0],
         second=each[1],
         these=these,
         n=plan.n,
         population=population,
-        recipe=recipe_test(value, variances, source),
+        recipe=run_recipe_test(value, variances, source),
         variances=variances,
         seeds=(len(first.rows.seeds), len(second.rows.seeds)),
-        items=None if items is None else _items((first, second), items, (mine, yours), source),
+        items=None
+        if items is None
+        else _compute_item_differences((first, second), items, (mine, yours), source),
     )
 
 
-def _population(
-    sides: tuple[Side, Side], moved: np.ndarray, heads: np.ndarray, source: ResamplingSource
+def _test_population(
+    sides: tuple[ComparisonSide, ComparisonSide],
+    moved: np.ndarray,
+    heads: np.ndarray,
+    source: ResamplingSource,
 ) -> DifferenceTest | None:
     """The difference over other concepts, classes or units as well; alone where samples change
     none of them."""
@@ -227,36 +242,38 @@ def _population(
     k, value = moved.shape[1], float(heads[0])
     if source.identical or k < 2 or np.isnan(value):
         return None
-    if np.ptp(moved[0]) > 1e-14 and not _samples_matter(sides, block):
+    if np.ptp(moved[0]) > 1e-14 and not _do_samples_matter(sides, block):
         variance = float(moved[0].var(ddof=1)) / k
         alone = Estimate(value, variance, k - 1, detail.over, k, scope="population")
-        return student_test(alone, source, ITEMS_ALONE)
+        return run_student_test(alone, source, ITEMS_ALONE)
     parts = components(heads[block], moved[block], moved[0], source.n) if k > 2 else None
     if parts is None or not parts.variance > 0:  # two items do not tell of others
         return None
     estimate = Estimate(value, parts.variance, parts.df, detail.over, k, scope="population")
-    return student_test(estimate, source, OVER_ITEMS)
+    return run_student_test(estimate, source, OVER_ITEMS)
 
 
-def _samples_matter(sides: tuple[Side, Side], block: slice) -> bool:
+def _do_samples_matter(sides: tuple[ComparisonSide, ComparisonSide], block: slice) -> bool:
     """Whether any resample changes anything in either run."""
     rows = [np.nan_to_num(side.values(None)[block]) for side in sides]
     return any(bool((np.ptp(values, axis=0) > 1e-14).any()) for values in rows)
 
 
-def _source_to_quote(side: Side, *, identical: bool) -> ResamplingSource:
+def _choose_source(side: ComparisonSide, *, identical: bool) -> ResamplingSource:
     """The source to quote; whole clusters are drawn where there are any, so they are counted."""
     plan, (low, high) = side.rows.plan, side.score.bounds
     source = plan.sources[0]
     span, level = float(high - low), plan.resampling.level
-    return ResamplingSource(source, _count(plan, source), level, span, identical)
+    return ResamplingSource(source, _count_drawn(plan, source), level, span, identical)
 
 
-def _count(plan: Plan, source: Source) -> int:
+def _count_drawn(plan: Plan, source: Source) -> int:
     return plan.n if source == "samples" else plan.n_clusters
 
 
-def _shared(first: Side, second: Side) -> tuple[list[int], list[int]] | None:
+def _find_shared_items(
+    first: ComparisonSide, second: ComparisonSide
+) -> tuple[list[int], list[int]] | None:
     """Places of the items that both have and that are defined in both."""
     if first.score.detail is None or second.score.detail is None:
         return None
@@ -267,8 +284,8 @@ def _shared(first: Side, second: Side) -> tuple[list[int], list[int]] | None:
     return [i for i, _ in known], [j for _, j in known]
 
 
-def _items(
-    sides: tuple[Side, Side],
+def _compute_item_differences(
+    sides: tuple[ComparisonSide, ComparisonSide],
     items: tuple[list[int], list[int]],
     rows: tuple[np.ndarray, np.ndarray],
     source: ResamplingSource,
@@ -281,7 +298,7 @@ def _items(
     source = replace(source, limits=None)  # those are of the mean
     ends = np.full((2, len(items[0])), np.nan)
     for j in range(len(items[0])):
-        test = paired_interval(moved[block, j], float(moved[0, j]), source)
+        test = compute_paired_interval(moved[block, j], float(moved[0, j]), source)
         if test is not None:
             ends[:, j] = test.interval.low, test.interval.high
     names = tuple(detail.names[i] for i in items[0])
@@ -290,12 +307,15 @@ def _items(
     return ItemDifferences(detail.over, names, mine[0], yours[0], ends[0], ends[1], dropped)
 
 
-def _seeds(
-    first: Side, second: Side, items: tuple[list[int], list[int]] | None, clusters: int
+def _compute_seed_variances(
+    first: ComparisonSide,
+    second: ComparisonSide,
+    items: tuple[list[int], list[int]] | None,
+    clusters: int,
 ) -> SeedVariances | None:
     """How the difference varies over seeds. They are paired where both specs say so and both runs
     have all of the same numbers."""
     mine, yours = first.of_seeds(items and items[0]), second.of_seeds(items and items[1])
     same = first.seeds == second.seeds and len(mine) == len(yours) == len(first.seeds)
     paired = same and first.paired_seeds and second.paired_seeds
-    return seed_variances(mine, yours, clusters, paired=paired)
+    return estimate_seed_variances(mine, yours, clusters, paired=paired)

@@ -26,7 +26,9 @@ def map_safetensors(path: Path) -> dict[str, np.ndarray]:
             raise UnsafeInputError(what, f"a header of {length:,} bytes", "a .safetensors file")
         try:
             header = json.loads(stream.read(length))
-            places = {name: _place(header[name]) for name in header if name != "__metadata__"}
+            places = {
+                name: _locate_tensor(header[name]) for name in header if name != "__metadata__"
+            }
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise UnsafeInputError(
                 what, "a header that cannot be read", "uint32 and floats"
@@ -43,7 +45,7 @@ def map_safetensors(path: Path) -> dict[str, np.ndarray]:
     return arrays
 
 
-def _place(entry: dict[str, Any]) -> tuple[np.dtype[Any], tuple[int, ...], int, int]:
+def _locate_tensor(entry: dict[str, Any]) -> tuple[np.dtype[Any], tuple[int, ...], int, int]:
     """Type, shape and where the bytes are."""
     dtype = np.dtype(TYPES[entry["dtype"]])
     shape = tuple(int(side) for side in entry["shape"])

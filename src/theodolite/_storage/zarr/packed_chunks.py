@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from theodolite._storage.zarr.arrays import put
-from theodolite._storage.zarr.chunks import check_packed, unpacked
+from theodolite._storage.zarr.arrays import insert_rows
+from theodolite._storage.zarr.chunks import check_packed, unpack_chunk
 from theodolite._storage.zarr.header import (
     MAX_AXES,
     MAX_CHUNK_BYTES,
     NUMBERS,
     ChunkLayout,
-    packing_of,
+    parse_packing,
 )
 from theodolite.errors import UnsafeInputError
 
@@ -52,7 +52,7 @@ class PieceLayout:
         return self.chunk or (size, *self.shape)
 
 
-def layout_from(entry: Any, what: str) -> PieceLayout:
+def parse_piece_layout(entry: Any, what: str) -> PieceLayout:
     """A layout as a manifest gives it; whatever is not plain in it is refused."""
     try:
         return _layout_from(entry, what)
@@ -74,7 +74,7 @@ def _layout_from(entry: Mapping[str, Any], what: str) -> PieceLayout:
         raise UnsafeInputError(what, f"{entry['dtype']} {shape}"[:100], "plain numbers")
     if chunk is not None and (len(chunk) != len(shape) + 1 or 0 in chunk):
         raise UnsafeInputError(what, f"chunks {chunk}"[:100], "as many axes as the array")
-    order, stored, packing = packing_of(codecs, len(shape) + 1, dtype, what)
+    order, stored, packing = parse_packing(codecs, len(shape) + 1, dtype, what)
     fill = entry.get("fill_value", 0)
     if type(fill) not in (int, float, bool):
         raise UnsafeInputError(what, "a fill value that is no number", "a number")
@@ -86,7 +86,7 @@ Chunk = tuple[Sequence[int] | None, memoryview]
 """Where a chunk begins in the piece, and its packed bytes; without bytes it is all fill value."""
 
 
-def piece_from(chunks: Sequence[Chunk], size: int, layout: PieceLayout, what: str) -> np.ndarray:
+def unpack_piece(chunks: Sequence[Chunk], size: int, layout: PieceLayout, what: str) -> np.ndarray:
     """An array of a piece from its packed chunks; memory is bounded before any is taken."""
     shape, chunk = (size, *layout.shape), layout.chunk_shape(size)
     unpacked_size = math.prod(chunk) * layout.dtype.itemsize
@@ -103,7 +103,7 @@ def piece_from(chunks: Sequence[Chunk], size: int, layout: PieceLayout, what: st
     array: np.ndarray = np.full(shape, layout.fill, layout.dtype)
     for corner, content in chunks:
         if len(content):
-            put(array, _unpacked(content, rule, what), _corner(corner, shape, chunk, what))
+            insert_rows(array, _unpacked(content, rule, what), _corner(corner, shape, chunk, what))
     return array
 
 
@@ -122,4 +122,4 @@ def _corner(
 
 def _unpacked(content: memoryview, rule: ChunkLayout, what: str) -> np.ndarray:
     check_packed(len(content), rule.chunk_bytes, what)
-    return unpacked(content, rule, what)
+    return unpack_chunk(content, rule, what)

@@ -20,7 +20,7 @@ SUFFIXES = {b"P": "png", b"J": "jpg"}
 BEGINNINGS = {"png": b"\x89PNG\r\n\x1a\n", "jpg": b"\xff\xd8\xff"}
 
 
-class ShownImage(NamedTuple):
+class DisplayImage(NamedTuple):
     """A file that can be served to anybody."""
 
     content: bytes
@@ -30,9 +30,9 @@ class ShownImage(NamedTuple):
     """Width and height."""
 
 
-def shown_images(
+def encode_untrusted_images(
     files: Iterable[tuple[str, bytes]], *, longest: int = LONGEST
-) -> Iterator[ShownImage]:
+) -> Iterator[DisplayImage]:
     """PNG, JPEG or WebP files from anybody, made anew by one other process; others are refused.
 
     The pixels are as a viewer shows them: turned as the camera held it, on white where they are
@@ -48,12 +48,12 @@ def shown_images(
         process.close()
 
 
-def shown_from(image: Image.Image, *, longest: int = LONGEST) -> ShownImage:
+def shown_from(image: Image.Image, *, longest: int = LONGEST) -> DisplayImage:
     """A photograph that is decoded already, as JPEG."""
     return _written(_reduced(image, longest), photograph=True)
 
 
-def shown_from_drawing(image: Image.Image, *, longest: int = LONGEST) -> ShownImage:
+def encode_drawing(image: Image.Image, *, longest: int = LONGEST) -> DisplayImage:
     """A drawing or a map, as PNG; one with a palette keeps it if it is not too large."""
     if image.mode == "P" and max(image.size) <= longest:
         clean = Image.frombytes("P", image.size, image.tobytes())
@@ -68,9 +68,9 @@ def _reduced(image: Image.Image, longest: int) -> Image.Image:
     return Image.frombytes("RGB", plain.size, plain.tobytes())
 
 
-def _written(image: Image.Image, *, photograph: bool) -> ShownImage:
+def _written(image: Image.Image, *, photograph: bool) -> DisplayImage:
     suffix = "jpg" if photograph else "png"
-    return ShownImage(encoded(image, photograph=photograph), suffix, image.size)
+    return DisplayImage(encoded(image, photograph=photograph), suffix, image.size)
 
 
 class _Process:
@@ -79,7 +79,7 @@ class _Process:
     def __init__(self) -> None:
         self._running: subprocess.Popen[bytes] | None = None
 
-    def cleaned(self, content: bytes, what: str, longest: int) -> ShownImage:
+    def cleaned(self, content: bytes, what: str, longest: int) -> DisplayImage:
         if len(content) > MAX_BYTES:
             raise UnsafeInputError(what, f"{len(content):,} bytes", f"at most {MAX_BYTES:,}")
         running = self._running = self._running or _started()
@@ -98,7 +98,7 @@ class _Process:
             clock.cancel()
         suffix = SUFFIXES.get(kind, "")
         if suffix and answer.startswith(BEGINNINGS[suffix]):
-            return ShownImage(answer, suffix, size)
+            return DisplayImage(answer, suffix, size)
         needed = f"a still {' or '.join(FORMATS)} image of at most {MAX_PIXELS:,} pixels"
         got = answer[:200].decode(errors="replace")
         raise UnsafeInputError(what, got, needed, "Save it again.")

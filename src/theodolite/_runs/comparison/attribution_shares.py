@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from theodolite._runs.comparison.intervals import ResamplingSource, paired_interval
+from theodolite._runs.comparison.intervals import ResamplingSource, compute_paired_interval
 from theodolite._scoring.request import Resampling
 from theodolite._stats.intervals import FEWEST_CLUSTERS, quantile
 from theodolite._stats.multiple import correct_holm
@@ -73,29 +73,32 @@ class ShareDrift:
         ]  # fmt: skip
 
 
-def shares(sums: Float[np.ndarray, "*rows features"]) -> Float[np.ndarray, "*rows features"]:
+def compute_shares(
+    sums: Float[np.ndarray, "*rows features"],
+) -> Float[np.ndarray, "*rows features"]:
     """Each feature's part of the whole; undefined where there is no attribution at all."""
     whole = sums.sum(axis=-1, keepdims=True)
     return np.asarray(np.divide(sums, whole, out=np.full_like(sums, np.nan), where=whole > 0))
 
 
-def total_variation(
+def compute_total_variation(
     before: Float[np.ndarray, "*rows features"], after: Float[np.ndarray, "*rows features"]
 ) -> Float[np.ndarray, "*rows"]:
     """Half the sum of differences: the part of all attribution that moved to other features.
 
-    >>> float(total_variation(np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.3, 0.5])).round(6))
+    >>> shares = np.array([0.5, 0.3, 0.2])
+    >>> float(compute_total_variation(shares, shares[::-1]).round(6))
     0.3
     """
     return np.asarray(np.abs(after - before).sum(axis=-1) / 2)
 
 
-def joint_names(versions: Sequence[Magnitudes]) -> tuple[str, ...]:
+def list_features(versions: Sequence[Magnitudes]) -> tuple[str, ...]:
     """Features of any version, in the order in which they come."""
     return tuple(dict.fromkeys(name for version in versions for name in version.names))
 
 
-def share_drift(
+def compute_share_drift(
     before: Sequence[Magnitudes],
     after: Sequence[Magnitudes],
     samples: Samples,
@@ -114,13 +117,13 @@ def share_drift(
         resampling: How chance is drawn.
         over: What the columns are.
     """
-    names = joint_names([*before, *after])
+    names = list_features([*before, *after])
     pairs = list(zip(before, after, strict=False))
     columns = np.stack([np.stack([side.on(names) for side in pair]) for pair in pairs])
     clusters = samples.clusters is not None
     keys = np.asarray(samples.clusters if clusters else samples.index, np.int64)
-    sums = _resampled_sums(columns, keys, resampling)  # rows, trainings, versions, features
-    parts = shares(sums)
+    sums = _compute_resampled_sums(columns, keys, resampling)  # rows, trainings, versions, features
+    parts = compute_shares(sums)
     moved = parts[:, :, 1] - parts[:, :, 0]
     n = len(np.unique(keys))
     source = ResamplingSource(
@@ -128,21 +131,21 @@ def share_drift(
         identical=bool((columns[:, 0] == columns[:, 1]).all()),
     )  # fmt: skip
     tests = [
-        paired_interval(differences[1:], float(differences[0]), source)
+        compute_paired_interval(differences[1:], float(differences[0]), source)
         for differences in moved.mean(axis=1).T
     ]
     ends = [(np.nan, np.nan) if t is None else (t.interval.low, t.interval.high) for t in tests]
     own, other = parts[0].mean(axis=0)
     return ShareDrift(
         over, names, own, other,
-        float(total_variation(parts[0, :, 0], parts[0, :, 1]).mean()),
-        drift_interval(moved, source, resampling.resamples),
+        float(compute_total_variation(parts[0, :, 0], parts[0, :, 1]).mean()),
+        compute_drift_interval(moved, source, resampling.resamples),
         np.array([low for low, _ in ends]), np.array([high for _, high in ends]),
         correct_holm([np.nan if t is None else t.p for t in tests], 1 - resampling.level).p,
     )  # fmt: skip
 
 
-def drift_interval(
+def compute_drift_interval(
     moved: Float[np.ndarray, "rows trainings features"], source: ResamplingSource, resamples: int
 ) -> Interval | None:
     """The interval of a total variation: differences of shares, then those of each resample.
@@ -170,7 +173,7 @@ def drift_interval(
     )
 
 
-def _resampled_sums(
+def _compute_resampled_sums(
     columns: Float[np.ndarray, "trainings versions samples features"],
     keys: np.ndarray,
     resampling: Resampling,
