@@ -45,6 +45,7 @@ __all__ = [
     "audit",
     "audit_concepts",
     "audit_ratings",
+    "audit_saliency",
     "audit_tokens",
     "bridges",
     "compare",
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
     from theodolite._runs.auditing.front import audit
     from theodolite._runs.auditing.kinds import audit_concepts, audit_ratings, audit_tokens
     from theodolite._runs.auditing.result import AuditResult
+    from theodolite._runs.auditing.saliency import audit_saliency
     from theodolite._runs.auditing.saved import compare, gate, load
     from theodolite._runs.auditing.single import score
     from theodolite._runs.comparison.compare_runs import Comparison
@@ -107,6 +109,7 @@ else:  # a type checker that saw this would take every misspelt name for one of 
         {
             "_runs.auditing.front": "audit",
             "_runs.auditing.kinds": "audit_concepts audit_ratings audit_tokens",
+            "_runs.auditing.saliency": "audit_saliency",
             "_runs.auditing.result": "AuditResult",
             "_runs.auditing.saved": "compare gate load",
             "_runs.auditing.single": "score",

@@ -152,7 +152,8 @@ def list_state_jobs(request: MetricRequest, plan: Plan, experiments: int) -> Ite
                 yield StateJob(null_request, plan, "null", seed, rows, null.name, draw)
     if request.metric.ideal is not None:
         ideal = MetricRequest(request.metric, request.options | request.metric.ideal_options)
-        rows = plan.state_rows if request.metric.share_from else FIRST_ROW
+        varies = request.metric.share_from and request.metric.best_varies
+        rows = plan.state_rows if varies else FIRST_ROW
         yield StateJob(ideal, plan, "best", 0, rows)
 
 

@@ -10,6 +10,8 @@ from theodolite.results import Answer, Reason, Score, Verdict
 
 TOP, FIT = "relevance_top", "map_fit"
 MAPS = (TOP, FIT)
+LIKENESS, BLIND = "randomization_similarity", 0.9
+"""Score of maps of random weights, and the likeness from which maps do not depend on weights."""
 MIN_SHARE, PASS_MARK = 0.1, 0.8
 """Shares at or below which a map is no better than its baseline, and from which it is enough."""
 MIN_ROOM = 0.2
@@ -51,11 +53,25 @@ def map_verdict(
     if caveat is not None and answer in caveat.answers:
         text = f"{text.rstrip('.')}; but {caveat.summary}."
         answer, reason = "inconclusive", caveat.reason
+    if score.metric == FIT and (likeness := _find_blindness(scores)):
+        answer, reason, text = "no", "", likeness
     known = None if math.isnan(p) else p
     asks = question_text(score)
     return Verdict(
         score.question, asks, answer, text, worst.score, reason, known, n_required=worst.n_required
     )
+
+
+def _find_blindness(scores: Sequence[Score]) -> str:
+    """Return why maps do not depend on the weights; empty where they do or it was not tried."""
+    for score in scores:
+        interval = score.interval
+        if score.metric != LIKENESS or math.isnan(score.value):
+            continue
+        low = score.value if interval is None else interval.low
+        if low >= BLIND:
+            return f"Random weights give the same maps: rank correlation {score.value:.2f}."
+    return ""
 
 
 def _judge(score: Score, alpha: float) -> Verdict:

@@ -1,6 +1,8 @@
-"""Images whose class is the color of one square among gray distractors, and a trained network.
+"""Images whose class is the color of one square among distractors, and a trained network.
 
 The pixels that decide the class are known, so maps of relevance can be checked against the truth.
+Distractors have two channels of three, a color that is no class: neither edges nor colorful pixels
+tell where the square is.
 """
 
 from importlib.resources import as_file, files
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
 SIDE, SQUARE, CLASSES, DISTRACTORS = 32, 8, 3, 3
 GROUND, NOISE = 0.1, 0.15
-CONTRAST, CONTRAST_NOISE = 1.2, 0.1
+CONTRAST, CONTRAST_NOISE = 1.5, 0.1
 TRAINED, STEPS, BATCH, RATE = 1500, 220, 48, 3e-3
 WEIGHTS = "shape_images.npz"
 """Weights of the network that was trained with seed 0, written by packaging/shape_images.py."""
@@ -56,8 +58,9 @@ def draw_shapes(
     for image, label, mask in zip(images, classes, masks, strict=True):
         for _ in range(DISTRACTORS):
             where = _draw_distractor(random)
-            sign = random.choice((-1.0, 1.0))
-            image[:, where] = sign * CONTRAST + random.normal(0, CONTRAST_NOISE, where.sum())
+            mixed = np.arange(CLASSES) != random.integers(CLASSES)
+            color = random.choice((-1.0, 1.0)) * CONTRAST * mixed[:, None]
+            image[:, where] = color + random.normal(0, CONTRAST_NOISE, where.sum())
         top, left = random.integers(SIDE - SQUARE + 1, size=2)
         mask[top : top + SQUARE, left : left + SQUARE] = True
         image[:, mask] = random.normal(0, NOISE, (3, SQUARE**2))

@@ -91,6 +91,8 @@ class Removals(NamedAxis):
 class Fills(NamedAxis):
     """What removed patches of an image are filled with, such as the mean color."""
 
+    fixed = True
+
 
 @dataclass(frozen=True)
 class Chances(NamedAxis):

@@ -122,6 +122,8 @@ class Metric:
     share_from: tuple[str, ...] = ()
     """Baselines from the strongest of which the score is also given as a share of the way to the
     best possible, with an interval of that share."""
+    best_varies: bool = True
+    """Whether that interval covers the error of the best possible; else it is taken as known."""
     ideal: Callable[[Any], Any] | None = None
     """Evidence -> the same with an ideal explanation, where even that does not reach the bound."""
     ideal_options: dict[str, Any] = field(default_factory=dict)

@@ -10,6 +10,7 @@ from theodolite.evidence.files import has_all_arrays
 from theodolite.evidence.registry import markers
 
 FUNCTIONS = {
+    "maps": "saliency:audit_saliency",
     "ratings": "kinds:audit_ratings",
     "tokens": "kinds:audit_tokens",
     "values": "kinds:audit_concepts",

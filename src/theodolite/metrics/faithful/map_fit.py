@@ -130,6 +130,7 @@ def _fit_others(
     judged_with=("map_fit",),
     ideal=lambda evidence: evidence,
     ideal_options={"compared": "best"},
+    best_varies=False,
     threshold=0.8,
     threshold_from="null",
     share_from=("another_image", "center", "edges", "saturation"),
@@ -160,8 +161,8 @@ def _fit_others(
         limitations="Images without patches are unlike any that the model knows. What patches are "
         "filled with matters: of several fills the lowest answer counts. Only the sum in each "
         "patch is read, with its sign: a map of absolute values says less. The best possible is "
-        "measured on a few images. It tests what a map predicts, not where it comes from: the map "
-        "of a similar model passes.",
+        "measured on a few images and taken as known. It tests what a map predicts, not where it "
+        "comes from: the map of a similar model passes.",
         cost="one answer of the model for each image and subset, asked once for all maps",
         template="Sums over removed patches go with the fall of the output: correlation {value} "
         "({low}–{high}{best}). {null}{enough}.",
