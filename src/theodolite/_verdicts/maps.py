@@ -68,7 +68,9 @@ def _find_blindness(scores: Sequence[Score]) -> str:
         interval = score.interval
         if score.metric != LIKENESS or math.isnan(score.value):
             continue
-        low = score.value if interval is None else interval.low
+        low = score.value
+        if interval is not None and interval.error is not None and interval.df is not None:
+            low -= quantile(interval.df, interval.level) * interval.error
         if low >= BLIND:
             return f"Random weights give the same maps: rank correlation {score.value:.2f}."
     return ""
