@@ -128,10 +128,10 @@ def check_explainer(  # noqa: PLR0913  what an explanation is made from
 
     def run(own: Callable[..., Any]) -> Callable[..., Float[np.ndarray, "images rows columns"]]:
         def explain_batch(batch: np.ndarray, target: np.ndarray) -> np.ndarray:
-            made = read_numbers(own(images.restore(batch), target), "explain")
+            output = read_numbers(own(images.restore(batch), target), "explain")
             n_channels = images.values.shape[1]
             return enlarge_maps(
-                read_maps(made, "explain", channels, layout, n_channels), size, "explain"
+                read_maps(output, "explain", channels, layout, n_channels), size, "explain"
             )
 
         return explain_batch

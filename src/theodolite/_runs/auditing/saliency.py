@@ -128,7 +128,7 @@ def audit_saliency(  # noqa: PLR0913  every argument is documented where it is u
     notes = [NAMED_CHANNELS[channels]] if inputs.had_channels else []
     if len(rows) < n:
         notes.append(f"{len(rows):,} of {n:,} images were drawn by the seed (max_images).")
-    facts, shown = ModelFacts(), None if inputs.images is None else inputs.images.show()
+    facts, pictures = ModelFacts(), None if inputs.images is None else inputs.images.show()
     settings = AskSettings(fills, batch_size, seed, quick=quick)
     if model is not None:
         chosen = None if target is None else read_target(target, n)[rows]
@@ -143,7 +143,7 @@ def audit_saliency(  # noqa: PLR0913  every argument is documented where it is u
         )  # fmt: skip
         what = "saliency maps" if name == "maps" else f"saliency by {name}"
         results[name] = audit_bundles(
-            [evidence], images=shown, store_images=store_images, questions=questions,
+            [evidence], images=pictures, store_images=store_images, questions=questions,
             metrics=metrics, claim=claim, seed=seed, resamples=resamples, progress=progress,
             notes=tuple(notes), subject=Subject(what, facts.model, facts.outputs),
         )  # fmt: skip
