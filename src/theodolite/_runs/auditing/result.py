@@ -121,13 +121,17 @@ class AuditResult(AuditAnswers):
         return save_audit(self, Path(folder), overwrite=overwrite)
 
     def report(self, path: Path | str) -> Path:
-        """Write the report alone: one HTML file, and nothing beside it."""
-        path = Path(path)
-        if path.suffix not in (".html", ".htm") or path.is_dir():
-            raise EvidenceError("report", repr(str(path)), "the name of an .html file")
-        from theodolite._runs.auditing.saving import write_audit_report  # noqa: PLC0415
+        """Write the report as one HTML file, or a brief of two pages as PDF, by the path's ending.
 
-        return write_audit_report(self, path)
+        Where WeasyPrint is not installed, the brief is an HTML file to print.
+        """
+        path = Path(path)
+        if path.suffix not in (".html", ".htm", ".pdf") or path.is_dir():
+            raise EvidenceError("report", repr(str(path)), "the name of an .html or .pdf file")
+        from theodolite._runs.auditing import saving  # noqa: PLC0415  loads the engine
+
+        write = saving.write_audit_brief if path.suffix == ".pdf" else saving.write_audit_report
+        return write(self, path)
 
 
 def check_any(source: EvidenceSource) -> None:

@@ -1,6 +1,7 @@
 """Keep an audit: as a run folder, or as a report alone."""
 
 import shutil
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,11 +42,23 @@ def save_audit(result: AuditResult, out: Path, *, overwrite: bool) -> Path:
 
 def write_audit_report(result: AuditResult, path: Path) -> Path:
     """Write the report alone."""
+    written: Path = import_late("report.html").write_report_of(_build_material(result), path)
+    return written
+
+
+def write_audit_brief(result: AuditResult, path: Path) -> Path:
+    """Write the brief, as HTML with a warning where no PDF can be written."""
+    written: Path
+    written, note = import_late("report.brief").write_brief(_build_material(result), path)
+    if note:
+        warnings.warn(note, stacklevel=3)
+    return written
+
+
+def _build_material(result: AuditResult) -> MemoryMaterial:
     source, spec = result.source, build_spec(result.source, result.resampling)
     record = build_run_record(spec, "", inputs={} if source.stored else source.inputs)
-    material = MemoryMaterial(record, _build_content(result, spec), source.run)
-    written: Path = import_late("report.html").write_report_of(material, path)
-    return written
+    return MemoryMaterial(record, _build_content(result, spec), source.run)
 
 
 def begin_folder(

@@ -7,6 +7,8 @@ import typer
 
 from theodolite._runs.folder import checksums
 from theodolite._runs.folder.checkpoint_list import check_checkpoints
+from theodolite._runs.folder.preparation import check_outside
+from theodolite._runs.folder_reader import RunFolder
 from theodolite._runs.recomputation import has_other_arithmetic, parse_share
 from theodolite._runs.recomputation import recompute as compute_again
 from theodolite.cli import options as opt
@@ -22,19 +24,27 @@ from theodolite.report.html import write_report
 
 def report(
     folder: opt.Run,
+    brief: Annotated[Path | None, option("Two-page brief to write: a .pdf or .html file")] = None,
     figures: Annotated[Path | None, option("Folder for figures for a paper (PDF)")] = None,
 ) -> None:
-    """Build the report of a run again."""
+    """Build the report of a run again, or a two-page brief."""
+    if brief is not None:
+        check_outside(folder, "--brief", brief)
     # a report of changed numbers would be sealed as if they were the run's
     checksums.verify_checksums(folder, but="report.html")
     path = write_report(folder)
     checksums.write_checksums(folder)
     typer.echo(f"report: {path}")
+    if brief is not None:
+        from theodolite.report.brief import write_brief
+
+        written, note = write_brief(RunFolder(folder), brief)
+        typer.echo("\n".join([f"brief: {written}", *filter(None, [note])]))
     if figures is not None:
         from theodolite.report.figures.paper import write_figures
 
-        for written in write_figures(folder, figures):
-            typer.echo(f"figure: {written}")
+        for figure in write_figures(folder, figures):
+            typer.echo(f"figure: {figure}")
 
 
 def verify(
