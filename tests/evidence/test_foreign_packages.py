@@ -37,7 +37,7 @@ def test_a_foreign_kind_leaves_others_unchanged(token_package: Path, tmp_path: P
 def test_a_foreign_kind_does_all_that_ours_do(token_package: Path, tmp_path: Path) -> None:
     tokens = SCRIPT + "f.tokens(Path(sys.argv[1]))"
     got = said(tokens, tmp_path, package=token_package)
-    assert got["text"].startswith("located: ")
+    assert "\n  located    " in got["text"]
     assert got["header"]["package"] == {"name": "tokens", "version": "1.2"}
     assert got["again"]
     assert got["planted"].startswith("<PassageEvidence: 30 samples, 5 tokens")
@@ -83,7 +83,7 @@ def test_what_fails_of_a_package_stays_with_it(tmp_path: Path) -> None:
         "fails_at_value failed at value: ZeroDivisionError: no value <object object>",
     ]
     assert f"({', '.join(got['scores'])})" == plain[0]
-    assert "failed: fails_at_value failed at value" in got["text"]
+    assert "Failed: fails_at_value failed at value" in got["text"]
     assert got["code"] == 4
     stored = json.loads((tmp_path / "run" / "scores.json").read_text())
     before = json.loads((tmp_path / "plain" / "intervention" / "scores.json").read_text())

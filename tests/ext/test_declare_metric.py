@@ -62,7 +62,9 @@ def test_function_metric_audit_report_and_list(tmp_path: Path) -> None:
     declare()
     result = theodolite.audit(EVIDENCE, resamples=50, questions=["exists"])
     assert "outside_brier" in {score.metric for score in result.scores}
-    assert "outside_brier has no validation record, so no verdict is based on it." in str(result)
+    assert "outside_brier has no validation record, so no verdict is based on it." in " ".join(
+        str(result).split()
+    )
     report = result.save(tmp_path / "run").read_text("utf-8")
     assert "Mean squared error of concept predictions" in report
     assert "Values are clipped to 0 and 1." in report

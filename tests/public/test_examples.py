@@ -29,15 +29,14 @@ def test_examples_fit_on_a_screen(path: Path) -> None:
 
 def test_arrays_alone(tmp_path: Path) -> None:
     told = run("arrays.py", tmp_path)
-    assert "leak_free: inconclusive." in told and "located: not evaluated; needs" in told
+    assert "leak_free  INCONCLUSIVE  " in told and "Not evaluated: located (pass maps=" in told
     assert "<h1>" in (tmp_path / "digits.html").read_text("utf-8")
 
 
 def test_a_torch_model(tmp_path: Path) -> None:
     told = run("torch_model.py", tmp_path)
-    answered = [line for line in told.splitlines() if ": not evaluated" not in line]
     for question in ("exists", "located", "leak_free", "faithful", "detects"):
-        assert any(line.startswith(f"{question}: ") for line in answered), question
+        assert any(line.startswith(f"  {question} ") for line in told.splitlines()), question
     assert (tmp_path / "shapes.html").is_file()
 
 

@@ -6,10 +6,11 @@ from typing import get_args
 
 import pytest
 
+from theodolite._verdicts.bottom_line import RELY, bottom_line, reliance
 from theodolite.evidence.subject import Outputs, Subject, make_unstated_subject
 from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import QUESTIONS, Question
-from theodolite.report.head import RELY, bottom_line, card, reliance
+from theodolite.report.head import card
 from theodolite.report.sentences import sentence, with_noun
 from theodolite.results import Answer, Interval, Null, Score, Verdict
 

@@ -14,12 +14,12 @@ from theodolite._runs.auditing.result import AuditResult
 from theodolite._runs.comparison.compare_runs import Comparison, compare_runs
 from theodolite._runs.comparison.loaded_runs import load_runs
 from theodolite._scoring.evaluate import Resampling
+from theodolite._verdicts.bottom_line import reliance
 from theodolite.dissection.dissect import Dissection
 from theodolite.errors import EvidenceError
 from theodolite.report.figures.score_chart import chart_spec
 from theodolite.report.figures.score_plot import plot_scores
 from theodolite.report.figures.score_strip import strip_marks
-from theodolite.report.head import reliance
 from theodolite.report.palette import palette
 
 FEW = Resampling(resamples=20)

@@ -96,16 +96,6 @@ class AuditAnswers:
             if v.answer == "not_evaluated"
         )
 
-    def __str__(self) -> str:
-        """The answers, then what was not asked and what that would need."""
-        answers = [v for v in self.verdicts if v.answer != "not_evaluated"]
-        lines = [f"{v.question}: {v.answer}. {v.question_text} {v.summary}" for v in answers]
-        lines += [str(missing_evidence) for missing_evidence in self.missing]
-        lines += [f"failed: {failure}" for failure in self.errors]
-        if (apart := self.linear_probe) is not None:
-            lines.append(stand_in_line(self.subject, apart))
-        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
-
 
 def stand_in_line(subject: Subject, result: Verdict) -> str:
     """The result against a stand-in, under its own name."""

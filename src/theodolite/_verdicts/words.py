@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from theodolite.metrics.catalogue import catalogue
 from theodolite.results import Better, Null, Score, Verdict
 
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
 
 def is_share(score: Score) -> bool:
     """Whether it is read as a percentage."""
@@ -78,3 +80,21 @@ def not_evaluated_text(verdicts: Sequence[Verdict]) -> str:
             by_needs.setdefault(needs, []).append(f"{verdict.question}{of}")
     parts = [f"{', '.join(questions)} ({needs})" for needs, questions in by_needs.items()]
     return f"Not evaluated: {'; '.join(parts)}." if parts else ""
+
+
+def number_word(n: int) -> str:
+    """A small number in letters.
+
+    >>> number_word(5), number_word(40)
+    ('five', '40')
+    """
+    return NUMBERS[n] if 0 <= n < len(NUMBERS) else f"{n:,}"
+
+
+def joined(texts: Sequence[str]) -> str:
+    """Return a list in words.
+
+    >>> joined(["a"]), joined(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return " and ".join([", ".join(texts[:-1]), texts[-1]]) if len(texts) > 1 else "".join(texts)

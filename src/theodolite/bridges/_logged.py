@@ -8,9 +8,9 @@ from pathlib import Path
 
 from theodolite._runs.finished_run import read_finished_run
 from theodolite._runs.folder.run_records import read_produced
+from theodolite._verdicts.bottom_line import bottom_line
 from theodolite.errors import printable
 from theodolite.report.dossier.signed import read_signature
-from theodolite.report.head import bottom_line
 from theodolite.results import Score
 
 LONGEST = 200

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import theodolite.metrics
-from theodolite.report.words import joined
+from theodolite._verdicts.words import joined
 
 BIBLIOGRAPHY = Path(theodolite.metrics.__file__).parent / "references.bib"
 ENTRY = re.compile(r"@\w+\{([^\s,{}]+),\n(.*?)\n\}(?=\n|$)", re.DOTALL)

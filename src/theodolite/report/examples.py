@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float
 from theodolite._runs.folder.run_records import ExampleRecord
 from theodolite._runs.report_material import RunMaterial
 from theodolite._verdicts.answers import by_kind
+from theodolite._verdicts.words import number_word
 from theodolite.errors import UnsafeInputError
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
@@ -24,7 +25,6 @@ from theodolite.report.overlays import (
     region_of,
     tile,
 )
-from theodolite.report.sentences import number_word
 
 NAMED = 5
 FIRST = 4

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from theodolite._runs.folder.run_records import ExplanationRecord, ProducedRecord, RunRecord
+from theodolite._verdicts.bottom_line import reliance
 from theodolite._verdicts.words import not_evaluated_text
 from theodolite.evidence.subject import Subject
 from theodolite.report.figures.strips import score_strip, strip_key
 from theodolite.report.formulas import with_code
 from theodolite.report.methods import anchor
-from theodolite.report.sentences import CONCEPTS, number_word, reference, sentence, with_noun
-from theodolite.report.words import full_title, joined, method_text
+from theodolite.report.sentences import CONCEPTS, reference, sentence, with_noun
+from theodolite.report.words import full_title, method_text
 from theodolite.results import Answer, Verdict
 
 WORDS: dict[Answer, str] = {
@@ -21,21 +22,6 @@ WORDS: dict[Answer, str] = {
     "inconclusive": "Inconclusive",
     "not_evaluated": "Not evaluated",
 }
-RELY = {
-    "no": "Do not rely on it.",
-    "partly": "Rely on it in part.",
-    "inconclusive": "The evidence is inconclusive.",
-    "yes": "Rely on it.",
-    "": "No question could be answered.",
-}
-"""The bottom line, by the worst answer."""
-ALONE: dict[Answer, str] = {
-    "yes": "It passes the one question that was evaluated.",
-    "partly": "It passes the one question that was evaluated in part.",
-    "no": "It fails the one question that was evaluated.",
-    "inconclusive": "The one question that was evaluated is inconclusive.",
-}
-"""What becomes of a single question."""
 FACTS = 2
 """So many facts fit into the line below the title."""
 
@@ -65,41 +51,6 @@ def head(
         "strip_key": strip_key(f"{100 * record.spec.resampling.level:g} % interval"),
         "noun": noun,
     }
-
-
-def bottom_line(verdicts: Sequence[Verdict]) -> str:
-    """What to do, and how many questions were passed and failed, as one text."""
-    _, rely, counts = reliance(verdicts)
-    return f"{rely} {counts}".strip()
-
-
-def reliance(verdicts: Sequence[Verdict]) -> tuple[str, str, str]:
-    """Return the worst answer, what to do, and the counts of questions by answer."""
-    answers = [v.answer for v in verdicts if v.answer != "not_evaluated"]
-    if not answers:
-        return "", RELY[""], ""
-    worst = "no" if "no" in answers else "partly"
-    if len(set(answers)) == 1:  # nothing but "inconclusive" is no reason to rely on a part
-        worst = answers[0]
-    return worst, RELY[worst], _counts(answers)
-
-
-def _counts(answers: Sequence[Answer]) -> str:
-    if len(answers) == 1:
-        return ALONE[answers[0]]
-    among = f" of {number_word(len(answers))} questions"
-    verbs: dict[Answer, str] = {"no": "fails {}", "partly": "passes {} in part", "yes": "passes {}"}
-    parts: list[str] = []
-    for answer, verb in verbs.items():
-        n = answers.count(answer)
-        if n:
-            parts.append(verb.format(f"{number_word(n)}{'' if parts else among}"))
-    text = f"It {joined(parts)}." if parts else ""
-    unsure = answers.count("inconclusive")
-    if not unsure:
-        return text
-    which = f"{number_word(unsure)}{'' if parts else among}".capitalize()
-    return f"{text} {which} {'is' if unsure == 1 else 'are'} inconclusive.".strip()
 
 
 def partial(made_record: ProducedRecord) -> str:

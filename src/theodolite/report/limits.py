@@ -8,12 +8,13 @@ from markupsafe import Markup, escape
 
 from theodolite._runs.folder.run_records import ProducedRecord, RunRecord
 from theodolite._runs.folder.spec import RunSpec
+from theodolite._verdicts.words import joined, number_word
 from theodolite.evidence.subject import Subject
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.formulas import with_code
 from theodolite.report.methods import anchor
-from theodolite.report.sentences import number_word, with_noun
-from theodolite.report.words import joined, source_words, title, worst_first
+from theodolite.report.sentences import with_noun
+from theodolite.report.words import source_words, title, worst_first
 from theodolite.results import Score, Verdict
 
 MOST = 6

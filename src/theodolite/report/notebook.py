@@ -11,12 +11,13 @@ from typing import Any
 
 from markupsafe import Markup
 
+from theodolite._verdicts.bottom_line import reliance
 from theodolite._verdicts.words import interval_text, not_evaluated_text, percent
 from theodolite.evidence.subject import Subject, make_unstated_subject
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.figures.strips import score_strip, strip_key
 from theodolite.report.formulas import with_code
-from theodolite.report.head import card, reliance
+from theodolite.report.head import card
 from theodolite.report.page import TEMPLATES, templates
 from theodolite.report.palette import declared
 from theodolite.report.words import full_title

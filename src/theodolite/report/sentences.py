@@ -7,27 +7,17 @@ from markupsafe import Markup, escape
 
 from theodolite._verdicts.draws import if_not_beaten
 from theodolite._verdicts.rules import enough_line
-from theodolite._verdicts.words import difference_text, of_best, percent
+from theodolite._verdicts.words import difference_text, number_word, of_best, percent
 from theodolite.evidence.subject import Subject
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.chapters.clean import is_defect_metric
 from theodolite.report.words import full_title, unbroken, value_text
 from theodolite.results import Null, Score, Verdict
 
-NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 CONCEPTS = "concepts"
 """What concepts are called where the data set has no word of its own."""
 PLAIN = "{title}: {value} ({low}–{high}{best}). {null}{enough}."
 """For a score whose card has no template of its own, such as one of another package."""
-
-
-def number_word(n: int) -> str:
-    """A small number in letters.
-
-    >>> number_word(5), number_word(40)
-    ('five', '40')
-    """
-    return NUMBERS[n] if 0 <= n < len(NUMBERS) else f"{n:,}"
 
 
 def with_noun(text: str, noun: str) -> str:

@@ -193,15 +193,6 @@ def minus(text: str) -> str:
     return text.replace("-", "−")
 
 
-def joined(texts: Sequence[str]) -> str:
-    """Return a list in words.
-
-    >>> joined(["a"]), joined(["a", "b", "c"])
-    ('a', 'a, b and c')
-    """
-    return " and ".join([", ".join(texts[:-1]), texts[-1]]) if len(texts) > 1 else "".join(texts)
-
-
 def unbroken(text: str) -> str:
     """A number and its unit stay on one line."""
     return text.replace(" %", "\u00a0%")

@@ -57,5 +57,5 @@ def test_a_notebook_in_a_real_kernel(outputs: list[list[Any]]) -> None:
     assert 'class="theodolite"' in score[0].data["text/html"]
     assert score[0].data["text/plain"].startswith("Score(concept_task_leakage ")
     assert "<table" in frame[0].data["text/html"] and "<table" in detail[0].data["text/html"]
-    assert verdicts[0].data["text/plain"].count("Verdict(") == 6
-    assert printed[0].text.startswith("exists: ")
+    assert verdicts[0].data["text/plain"].count("Verdict(") == 5
+    assert printed[0].text.startswith("Concept scores: 30 samples")

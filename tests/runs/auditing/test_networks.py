@@ -44,14 +44,16 @@ def test_a_live_network_answers_five_questions(shapes: Path, tmp_path: Path) -> 
     found = audit(model=network, layer="layer4", data=shapes, resampling=FEW)
     asked = {v.question for v in found.verdicts if v.answer != "not_evaluated"}
     assert asked == {"exists", "located", "leak_free", "detects"}, "its classes are others"
-    assert found.linear_probe is not None and "faithful: not evaluated for your model" in str(found)
+    assert found.linear_probe is not None and "faithful for your model (" in " ".join(
+        str(found).split()
+    )
     assert network.training and not any(m._forward_hooks for m in network.modules())
     assert all(torch.equal(before[n], t) for n, t in network.state_dict().items())
     assert any("compared with a linear layer that theodolite trained" in n for n in found.notes)
     page = found.save(tmp_path / "run").read_text()
     head = page[page.index("<h1") : page.index('id="images"')].lower()
     assert "the network" not in head and "the model" not in head
-    assert "not evaluated for your model" in head and "faithful to the stand-in" in page.lower()
+    assert "faithful for your model" in head and "faithful to the stand-in" in page.lower()
     assert recompute(tmp_path / "run", share=0.2) > 10
     assert len(read_record(tmp_path / "run" / "produced.json", ProducedRecord).examples) == 8
 

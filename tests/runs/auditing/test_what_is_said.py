@@ -90,7 +90,7 @@ def test_names_kept_as_objects(tmp_path: Path) -> None:
 
 def test_saved_twice_and_shown(tmp_path: Path) -> None:
     found = audit(**BOTH, resamples=20)
-    assert str(found).startswith("exists: ") and repr(found).startswith("AuditResult: ")
+    assert str(found).startswith("Concept scores: ") and repr(found).startswith("AuditResult: ")
     found.save(tmp_path / "run")
     with pytest.raises(EvidenceError, match="overwrite=True"):
         found.save(tmp_path / "run")

@@ -1,15 +1,19 @@
 """The answers of an audit, and ways to keep them."""
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from theodolite._runs.auditing.result_text import describe_audited, format_answers
 from theodolite._runs.auditing.sources import EvidenceSource, conversions, note_single_class
+from theodolite._runs.folder.explanation_record import count_axes
 from theodolite._runs.folder.spec_answers import select_headline_scores
 from theodolite._scoring.evaluate import Resampling
 from theodolite._storage.lazy import import_late
 from theodolite._storage.optional import require
+from theodolite._storage.paths import all_or_nothing
 from theodolite._verdicts.answers import AuditAnswers, OnError, answer, answer_shards, requests_for
 from theodolite._verdicts.lookup import Key, detail_records, find_score, score_records
 from theodolite._verdicts.notes import fallbacks
@@ -57,6 +61,21 @@ class AuditResult(AuditAnswers):
         lines += [f"not evaluated  {silent}"] if silent else []
         return "\n".join(printable(line, LONGEST_LINE) for line in lines)
 
+    def __str__(self) -> str:
+        """What was audited, the bottom line, the verdicts, and what to know of them."""
+        return format_answers(self, self.audited)
+
+    @property
+    def counts(self) -> list[tuple[str, int]]:
+        """Sizes of the evidence: samples first, then classes, concepts, units or features."""
+        return count_axes(self.source.first, self.source.claim, len(self.source.evidence))
+
+    @property
+    def audited(self) -> str:
+        """Which explanation was audited, with its counts."""
+        kind = self.source.first[0].kind if self.source.first else ""
+        return describe_audited(self.subject, self.source.name, kind, self.counts)
+
     def __getitem__(self, key: Key) -> Score:
         quoted = [v.score for v in self.verdicts if v.score is not None]
         return find_score(self.scores, self.not_computed, key, quoted)
@@ -88,6 +107,20 @@ class AuditResult(AuditAnswers):
     def to_frame(self, rows: Literal["scores", "detail"] = "scores") -> Any:
         """The same rows as a pandas frame."""
         return require("pandas", "to_frame", "notebook").DataFrame(self.to_records(rows))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return verdicts and scores as plain data, as ``result.schema.json`` describes it."""
+        from theodolite._runs.auditing.result_file import to_plain  # noqa: PLC0415  few want it
+
+        return to_plain(self)
+
+    def to_json(self, path: Path | str | None = None, indent: int | None = 2) -> str:
+        """Return ``to_dict`` as JSON, and write it to a file if a path is given."""
+        text = json.dumps(self.to_dict(), indent=indent, ensure_ascii=False)
+        if path is not None:
+            with all_or_nothing(Path(path)) as stream:
+                stream.write(f"{text}\n".encode())
+        return text
 
     def plot(self, by: Literal["matplotlib", "altair"] = "matplotlib") -> Any:
         """Each score on its scale, with its interval, its nulls and the best possible: a figure of

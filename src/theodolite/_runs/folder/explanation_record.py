@@ -23,7 +23,10 @@ DEFAULT_CLAIMS = {
 }
 """What an explanation of a kind says, where nobody put it better."""
 OTHER_CLAIM = Claim("This explanation")
-COUNTED_AXES = (("classes", "classes"), ("concepts", "concepts"), ("units", "units"))
+COUNTED_AXES = (
+    ("classes", "classes"), ("concepts", "concepts"), ("units", "units"),
+    ("features", "features"), ("raters", "raters"),
+)  # fmt: skip
 """Axes of evidence that a title counts, with the noun of a claim for each."""
 
 
@@ -38,21 +41,24 @@ def build_explained_record(
     subject = subject or spec.stated_subject
     kind = bundles[0].kind if bundles else ""
     claim = claim or DEFAULT_CLAIMS.get(kind, OTHER_CLAIM)
-    n = max((len(bundle) for bundle in bundles), default=None)
     return ExplanationRecord(
         claim=spec.claim or claim.text,
         method=subject.explanation,
         model=subject.model or "",
         data=subject.data,
-        n=n,
-        counts=_count_axes(claim, bundles, n, len(spec.seeds)),
+        n=max((len(bundle) for bundle in bundles), default=None),
+        counts=count_axes(bundles, claim, len(spec.seeds)),
         noun=claim.concepts,
     )
 
 
-def _count_axes(
-    claim: Claim, bundles: Sequence[Evidence], n: int | None, seeds: int
+def count_axes(
+    bundles: Sequence[Evidence], claim: Claim | None = None, seeds: int = 1
 ) -> list[tuple[str, int]]:
+    """Return how many samples, classes, concepts, units, features and seeds there are."""
+    kind = bundles[0].kind if bundles else ""
+    claim = claim or DEFAULT_CLAIMS.get(kind, OTHER_CLAIM)
+    n = max((len(bundle) for bundle in bundles), default=None)
     counts = [] if n is None else [(claim.samples, n)]
     for name, noun in COUNTED_AXES:
         axes = [getattr(bundle, name, None) for bundle in bundles]

@@ -10,13 +10,13 @@ from pydantic import Field
 from theodolite._runs.finished_run import Run
 from theodolite._runs.folder.run_records import ProducedRecord
 from theodolite._storage.records import Record
+from theodolite._verdicts.bottom_line import bottom_line
 from theodolite._verdicts.gates.file import Thresholds
 from theodolite._verdicts.gates.outcome import check_gate
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.citations import references
 from theodolite.report.dossier.crosswalk import COMPARED, CROSSWALK, DISCLAIMER, CrosswalkRow
 from theodolite.report.dossier.facts import DossierFacts
-from theodolite.report.head import bottom_line
 from theodolite.report.words import full_title
 from theodolite.results import Answer, Score, Verdict
 

@@ -11,12 +11,13 @@ from theodolite._runs.folder_reader import RunFolder
 from theodolite._runs.run_content import choose_conflicts
 from theodolite._storage.paths import all_or_nothing
 from theodolite._storage.text import read_text
+from theodolite._verdicts.bottom_line import bottom_line
 from theodolite._verdicts.words import not_evaluated_text
 from theodolite.errors import EvidenceError, printable
 from theodolite.evidence.subject import Subject
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.exports.markdown_text import markdown_code, markdown_text
-from theodolite.report.head import bottom_line, partial
+from theodolite.report.head import partial
 from theodolite.report.words import full_title
 from theodolite.results import Score, Verdict
 

@@ -10,12 +10,12 @@ from markupsafe import Markup
 from theodolite._runs.comparison.leaderboard import LeaderboardRow, LeaderboardTable, beats_null
 from theodolite._runs.comparison.leaderboard_runs import ExcludedFolder
 from theodolite._runs.comparison.loaded_runs import get_score_key
-from theodolite._verdicts.words import interval_text, percent
+from theodolite._verdicts.words import interval_text, joined, percent
 from theodolite.questions import QUESTIONS, Question
 from theodolite.report.chapters.clean import is_defect_metric
 from theodolite.report.figures.strips import shared_strips, strip_key
 from theodolite.report.page import TEMPLATES, write_page
-from theodolite.report.words import full_title, joined, unbroken
+from theodolite.report.words import full_title, unbroken
 from theodolite.results import Score
 
 MARKS = {"yes": "✓", "partly": "~", "no": "✗", "inconclusive": "?"}
