@@ -61,7 +61,7 @@ def test_it_says_what_to_do_and_counts() -> None:
     unsure = reliance(answers_to({"exists": "inconclusive", "located": "inconclusive"}))
     assert unsure[1:] == (
         "The evidence is inconclusive.",
-        "Two of two questions are inconclusive.",
+        "The answers to both questions are inconclusive.",
     )
     half = reliance(answers_to({"exists": "inconclusive", "located": "yes"}))
     assert half[1:] == (

@@ -15,11 +15,18 @@ RELY = {
 """The bottom line, by the worst answer."""
 ALONE: dict[Answer, str] = {
     "yes": "It passes the one question that was evaluated.",
-    "partly": "It passes the one question that was evaluated in part.",
+    "partly": "It passes in part the one question that was evaluated.",
     "no": "It fails the one question that was evaluated.",
     "inconclusive": "The one question that was evaluated is inconclusive.",
 }
 """What becomes of a single question."""
+ALIKE: dict[Answer, str] = {
+    "yes": "It passes {} questions.",
+    "partly": "It passes {} questions in part.",
+    "no": "It fails {} questions.",
+    "inconclusive": "The answers to {} questions are inconclusive.",
+}
+"""What becomes of several, if their answers are the same."""
 
 
 def bottom_line(verdicts: Sequence[Verdict]) -> str:
@@ -42,7 +49,10 @@ def reliance(verdicts: Sequence[Verdict]) -> tuple[str, str, str]:
 def _counts(answers: Sequence[Answer]) -> str:
     if len(answers) == 1:
         return ALONE[answers[0]]
+    every = {2: "both"}.get(len(answers), f"all {number_word(len(answers))}")
     among = f" of {number_word(len(answers))} questions"
+    if len(set(answers)) == 1:
+        return ALIKE[answers[0]].format(every)
     verbs: dict[Answer, str] = {"no": "fails {}", "partly": "passes {} in part", "yes": "passes {}"}
     parts: list[str] = []
     for answer, verb in verbs.items():

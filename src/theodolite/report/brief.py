@@ -13,6 +13,7 @@ from theodolite._verdicts.words import percent
 from theodolite.errors import EvidenceError
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.chapters.attributions import attribution_rows
+from theodolite.report.chapters.map_images import map_images
 from theodolite.report.chapters.saliency import saliency_chapter
 from theodolite.report.examples import examples, examples_part
 from theodolite.report.head import head
@@ -64,13 +65,14 @@ def _content(material: RunMaterial) -> dict[str, Any]:
     subject = material.subject
     verdicts = decide_verdicts(spec, scores, subject, not_computed, material.errors)
     content = head(record, made_record, verdicts, subject)
-    shown = examples_part(examples(material, made_record.examples, spec.seeds[0]))
+    cards = examples_part(examples(material, made_record.examples, spec.seeds[0]))
     saliency = saliency_chapter(material, spec, material.compared())
     maps = None if saliency is None else saliency["maps"]
     return content | {
         "compared": _compared(verdicts),
-        "examples": shown and shown | {"more": []},
+        "examples": cards and cards | {"more": []},
         "explained_rows": attribution_rows(material, spec.seeds[0]),
+        "map_images": map_images(material, spec.seeds[0]),
         "saliency": maps and {"maps": maps | {"more": []}},
         "limits": limits(record, made_record, verdicts, subject, content["noun"]),
         "date": record.started.partition("T")[0],

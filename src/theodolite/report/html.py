@@ -20,6 +20,7 @@ from theodolite.report.chapters.compared import compared_chapter
 from theodolite.report.chapters.conflicts import conflicts_chapter
 from theodolite.report.chapters.faithfulness import faithfulness_chapter
 from theodolite.report.chapters.leakage import leakage_chapter
+from theodolite.report.chapters.map_images import map_images
 from theodolite.report.chapters.saliency import saliency_chapter
 from theodolite.report.chapters.units import units_chapter
 from theodolite.report.contents import chapter, stand_in_chapter
@@ -56,6 +57,7 @@ def write_report_of(material: RunMaterial, path: Path) -> Path:
         **_chapters_of(material, scores, models),
         "examples": examples_part(example_cards),
         "explained_rows": attribution_rows(material, spec.seeds[0]),
+        "map_images": map_images(material, spec.seeds[0]),
         "one_by_one": one_by_one(material, scores, verdicts, models, noun),
         "limits": limits(record, made_record, verdicts, subject, noun),
         "explorer": explorer,
@@ -140,4 +142,5 @@ def has_images(content: Mapping[str, Any]) -> bool:
     """Whether there is something to look at."""
     maps = content["saliency"] and content["saliency"]["maps"]
     cards = content["units"] and content["units"]["cards"]
+    maps = maps or content["map_images"]
     return bool(content["examples"] or cards or maps or content["explained_rows"])

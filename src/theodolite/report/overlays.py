@@ -199,16 +199,23 @@ def definitions(images: Iterable[EmbeddedImage]) -> Markup:
 
 
 def relevance_overlay(
-    image: Image.Image, relevance: Float[np.ndarray, "height width"], *, width: int = 136
+    image: Image.Image,
+    relevance: Float[np.ndarray, "height width"],
+    *,
+    width: int = 136,
+    outlined: bool = True,
 ) -> Image.Image:
     """A map over the pale image: orange for the class, blue against it, clear where neither.
 
     It is scaled by its own largest values, all but the highest half per cent, so that one pixel
     does not hide the others; a map that has nothing against the class, from its lowest values. A
-    line surrounds the highest 15 %, of averages over patches: single pixels are no region.
+    line surrounds the highest 15 %, of averages over patches: single pixels are no region. Images
+    of few pixels are enlarged unsmoothed.
     """
     size = (width, max(round(width * image.height / image.width), 1))
-    gray = np.asarray(image.convert("L").resize(size, Image.Resampling.LANCZOS), float) / 255
+    few = max(image.size) <= MAX_LOSSLESS
+    way = Image.Resampling.NEAREST if few else Image.Resampling.LANCZOS
+    gray = np.asarray(image.convert("L").resize(size, way), float) / 255
     base = np.repeat((0.45 + 0.5 * gray)[..., None], 3, axis=2)
     whole = Image.fromarray(relevance.astype(np.float32))
     reduced = np.asarray(whole.resize(size, Image.Resampling.BOX), float)
@@ -219,6 +226,8 @@ def relevance_overlay(
     color = np.where(strength > 0, np.array(FOR), np.array(AGAINST))
     mixed = base + np.abs(strength) * (color - base)
     image = Image.fromarray((np.clip(mixed, 0, 1) * 255).round().astype(np.uint8))
+    if not outlined:
+        return image
     patches = whole.resize([min(PATCHES, side) for side in whole.size], Image.Resampling.BOX)
     _draw_outline(image, np.asarray(patches, float))
     return image

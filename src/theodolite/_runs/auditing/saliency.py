@@ -38,8 +38,7 @@ NAMED_CHANNELS = {
     "max": "Of the channels of maps the largest size was taken; signs were left out.",
 }
 WITHOUT_EXPLAIN = (
-    "Not evaluated: whether the maps depend on the weights, and their stability under noise "
-    "(pass explain=)."
+    "Pass explain= to test whether the maps depend on the weights, and their stability under noise."
 )
 
 
