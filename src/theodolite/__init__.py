@@ -43,6 +43,7 @@ __all__ = [
     "attribution_drift",
     "attribution_plan",
     "audit",
+    "audit_attributions",
     "audit_concepts",
     "audit_ratings",
     "audit_saliency",
@@ -64,6 +65,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from theodolite import bridges, ext, metrics, testing
+    from theodolite._runs.auditing.attributions import audit_attributions
     from theodolite._runs.auditing.front import audit
     from theodolite._runs.auditing.kinds import audit_concepts, audit_ratings, audit_tokens
     from theodolite._runs.auditing.result import AuditResult
@@ -107,6 +109,7 @@ else:  # a type checker that saw this would take every misspelt name for one of 
     HOMES = lazy_names(
         "theodolite",
         {
+            "_runs.auditing.attributions": "audit_attributions",
             "_runs.auditing.front": "audit",
             "_runs.auditing.kinds": "audit_concepts audit_ratings audit_tokens",
             "_runs.auditing.saliency": "audit_saliency",

@@ -242,6 +242,8 @@ class Score:
     """Samples or clusters that the good answer needs, for a score that knows."""
     share: Share | None = None
     """Of a score that is read as a share of the way to the best possible."""
+    facts: dict[str, float] = field(default_factory=dict)
+    """Numbers about the evidence that a verdict reads beside the value."""
     sweep: tuple["Score", ...] = field(default=(), repr=False, compare=False)
     """Of ``theodolite.score``: the scores with the other values of options that take several."""
 

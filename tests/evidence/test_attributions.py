@@ -1,6 +1,5 @@
 """Attributions of tables: the door, files, and the rows that a model is asked."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,9 +9,10 @@ import pytest
 import theodolite
 from theodolite._planted.examples import plant_example
 from theodolite.errors import EvidenceError
-from theodolite.evidence.attributions.removal_orders import (
-    choose_removal_counts,
+from theodolite.evidence.attributions.subsets import (
     compute_strengths,
+    count_subsets,
+    draw_subsets,
     rank_features,
 )
 from theodolite.evidence.axes import Features
@@ -34,57 +34,52 @@ def by_hand(values: tuple[float, ...], **more: Any) -> AttributionEvidence:
 
 def test_answers_of_a_model_worked_by_hand() -> None:
     right = by_hand((1, 0, 0), respond=first_feature)
-    assert right.output.tolist() == [1.0] and right.counts.tolist() == [1, 2]
-    assert right.removed.tolist() == [[[0.5, 0.5]]] and right.only.tolist() == [[[1.0, 1.0]]]
-    wrong = by_hand((0, 1, 0), respond=first_feature)
-    # ties beyond the first are broken by the order of features: the second to go is the first
-    assert wrong.removed.tolist() == [[[1.0, 0.5]]] and wrong.only.tolist() == [[[0.5, 1.0]]]
-    assert wrong.best_removed.tolist() == [[[0.5, 0.5]]]
+    assert right.output.tolist() == [1.0]
+    assert right.removed[0].astype(int).tolist() == [
+        [1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 1], [1, 0, 1], [0, 1, 1],
+    ]  # fmt: skip
+    # background rows with 0 and 1 in the first feature, which is the output
+    assert right.change.tolist() == [[0.5, 0.0, 0.5, 0.0, 0.5, 0.0]]
 
 
 def test_stored_answers_are_those_of_the_model() -> None:
     random = np.random.default_rng(1)
-    weights = random.normal(size=7)
+    weights = random.normal(size=9)
 
     def respond(rows: np.ndarray) -> np.ndarray:
         return np.tanh(rows @ weights) * rows[:, 0]
 
-    inputs = random.normal(size=(9, 7))
+    inputs = random.normal(size=(9, 9))
     evidence = AttributionEvidence(
-        values=random.normal(size=(9, 7)), inputs=inputs, background=random.normal(size=(40, 7)),
-        output=respond(inputs), groups=["a", "b", "c", "c", "d", "e", "e"],
+        values=random.normal(size=(9, 9)), inputs=inputs, background=random.normal(size=(40, 9)),
+        output=respond(inputs), groups=["a", "b", "c", "c", "d", "e", "e", "f", "g"],
     )  # fmt: skip
-    for removal in ("background", "conditional"):
-        options = {"draws": 5, "removal": removal, "seed": 3}
-        asked = theodolite.attribution_plan(evidence, **options).ask(respond)
-        plan, answers, rounds = theodolite.attribution_plan(evidence, **options), np.empty(0), 0
-        while len(plan):
-            assert len(plan.rows) == len(plan)
-            answers, rounds = np.append(answers, respond(plan.rows)), rounds + 1
-            plan = theodolite.attribution_plan(evidence, answers, **options)
-        assert rounds == 1 + asked.counts[-1]
-        for name in ("removed", "only", "chance_removed", "chance_only", "best_removed"):
-            np.testing.assert_array_equal(getattr(plan.evidence, name), getattr(asked, name))
-        assert (
-            asked.removals.names == ("background", "conditional")[: 1 + (removal != "background")]
-        )
-    with pytest.raises(EvidenceError, match=r"same evidence, draws, removal and seed\?"):
-        theodolite.attribution_plan(evidence, np.append(answers, 0.0), **options)
+    options = {"draws": 5, "seed": 3}
+    asked = theodolite.attribution_plan(evidence, **options).ask(respond)
+    plan = theodolite.attribution_plan(evidence, **options)
+    assert len(plan.rows) == len(plan) == 9 * (2**7 - 2) * 5
+    answered = theodolite.attribution_plan(evidence, respond(plan.rows), **options)
+    assert not len(answered)
+    np.testing.assert_array_equal(answered.evidence.removed, asked.removed)
+    np.testing.assert_array_equal(answered.evidence.change, asked.change)
+    together = asked.removed[:, :, 2] == asked.removed[:, :, 3]
+    assert together.all()  # columns of a group
+    with pytest.raises(EvidenceError, match=r"same evidence, draws, subsets and seed\?"):
+        theodolite.attribution_plan(evidence, np.zeros(7), **options)
 
 
-def naive_removed(
-    evidence: AttributionEvidence, respond: Callable[[np.ndarray], np.ndarray], sample: int, k: int
-) -> float:
-    """All background rows, the k strongest features: one loop."""
-    strongest = sorted(
-        range(evidence.values.shape[1]), key=lambda j: (-abs(evidence.values[sample, j]), j)
-    )[:k]
-    answers = []
-    for row in evidence.background:
-        changed = evidence.inputs[sample].copy()
-        changed[strongest] = row[strongest]
-        answers.append(respond(changed[None])[0])
-    return float(np.mean(answers))
+def test_drawn_subsets_are_pairs_of_complements() -> None:
+    numbers = np.arange(50)
+    removed = draw_subsets(numbers, 12, seed=1)
+    assert removed.shape == (50, 128, 12) == (50, count_subsets(12), 12)
+    assert (removed[:, 0::2] != removed[:, 1::2]).all()
+    assert removed.any(axis=2).all() and not removed.all(axis=2).any()
+    np.testing.assert_array_equal(draw_subsets(numbers[[7]], 12, seed=1)[0], removed[7])
+    sizes = removed[:, 0::2].sum(axis=2)
+    chance = np.array([1 / (s * (12 - s)) for s in range(1, 12)])
+    seen = np.array([(sizes == s).mean() for s in range(1, 12)])
+    np.testing.assert_allclose(seen, chance / chance.sum(), atol=0.03)
+    np.testing.assert_allclose(removed.mean(axis=(0, 1)), 0.5)
 
 
 def test_rows_against_a_loop() -> None:
@@ -95,43 +90,41 @@ def test_rows_against_a_loop() -> None:
         return rows[:, 0] * rows[:, 1] + rows[:, 2]
 
     evidence = AttributionEvidence(
-        values=random.integers(-2, 3, (6, 4)), inputs=inputs, background=background, respond=respond
+        values=random.normal(size=(6, 4)), inputs=inputs, background=background, respond=respond
     )
-    for sample in range(6):
-        for step, k in enumerate(evidence.counts):
-            naive = naive_removed(evidence, respond, sample, k)
-            assert evidence.removed[sample, 0, step] == pytest.approx(naive, abs=1e-12)
-    away = np.abs(np.asarray(evidence.output)[:, None, None] - evidence.best_removed)
-    own = np.abs(np.asarray(evidence.output)[:, None, None] - evidence.removed)
-    assert (away >= own - 1e-12).all()
+    for i, subsets in enumerate(evidence.removed):
+        for number, subset in enumerate(subsets):
+            answers = []
+            for row in background:
+                changed = inputs[i].copy()
+                changed[subset] = row[subset]
+                answers.append(respond(changed[None])[0])
+            expected = respond(inputs[i][None])[0] - np.mean(answers)
+            assert evidence.change[i, number] == pytest.approx(expected)
 
 
-def test_conditional_rows_are_the_most_alike() -> None:
-    background = np.array([[9.0, 0.0], [5.0, 10.0], [7.0, 0.1]])
-    evidence = AttributionEvidence(
-        values=np.array([[2.0, 1.0]]), inputs=np.array([[1.0, 0.0]]), background=background,
-        output=np.array([1.0]),
-    )  # fmt: skip
-    answered = theodolite.attribution_plan(evidence, draws=2, removal="conditional").ask(
-        first_feature
+def test_a_row_is_never_its_own_background() -> None:
+    rows = np.arange(30.0)[:, None] * np.ones(3)
+    plan = theodolite.attribution_plan(
+        AttributionEvidence(values=rows, inputs=rows, output=rows[:, 0], background=rows)
     )
-    # like the sample in the second feature: rows 0 and 2, whose first features are 9 and 7
-    assert answered.removed[0, 1].tolist() == [8.0]
+    first = plan.rows.reshape(30, 6, 20, 3)[:, 0, :, 0]  # the first feature removed
+    assert (first != np.arange(30)[:, None]).all()
+    assert all(len(set(row)) == 20 for row in first.tolist())
 
 
 def test_columns_of_a_group_go_together() -> None:
     evidence = by_hand((3, -3, 1), groups=[0, 0, 1], respond=lambda rows: rows.sum(axis=1))
     assert compute_strengths(evidence).tolist() == [[0.0, 1.0]]  # a group counts by its sum
     assert rank_features(compute_strengths(evidence)).tolist() == [[1, 0]]
-    assert evidence.counts.tolist() == [1]
-    assert evidence.removed.tolist() == [[[13.0]]]  # the third column alone: 1 + 5 + 7
+    assert evidence.removed.tolist() == [[[True, True, False], [False, False, True]]]
+    # 11 minus the rest and a mean of background: 0.5 and 7 in the first two, 7 in the third
+    assert evidence.change.tolist() == [[-1.5, -2.0]]
 
 
-def test_steps_stay_below_the_number_of_features() -> None:
-    assert choose_removal_counts(30).tolist() == [1, 2, 3, 5, 8]
-    assert choose_removal_counts(8).tolist() == [1, 2, 3, 5]
+def test_one_feature_cannot_be_removed_from_others() -> None:
     with pytest.raises(EvidenceError, match="two or more"):
-        choose_removal_counts(1)
+        draw_subsets(np.arange(3), 1, seed=0)
 
 
 def test_log_odds_against_probabilities_are_refused() -> None:
@@ -157,7 +150,8 @@ def test_log_odds_against_probabilities_are_refused() -> None:
         ({"respond": lambda rows: rows[:, 0] * np.nan}, "finite"),
         ({"respond": first_feature, "output": np.array([3.0])}, "other answers than `output`"),
         ({"groups": [0, 0, 2]}, "no feature of"),
-        ({"removed": np.zeros((1, 1, 2))}, "`output` as well"),
+        ({"removed": np.zeros((1, 6, 3)) > 0}, "none, but `removed`"),
+        ({"scope": "wide"}, "one of local, global"),
         ({"features": Features(("a", "b", "c"), categories=((), ("x", "y"), ()))}, "the code 5"),
         ({"respond": first_feature, "background": None}, "background"),
     ],

@@ -1,7 +1,8 @@
-"""Scores of attributions: worked numbers, a loop beside them, planted ends, and the verdict."""
+"""Scores of attributions: worked numbers, loops beside them, and planted ends."""
 
-import os
 from dataclasses import replace
+from itertools import combinations
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -9,21 +10,11 @@ import pytest
 from hypothesis import given, settings
 from scipy.stats import spearmanr
 
-import theodolite
-from support.strip_zones import interval_zone
-from theodolite._planted.attributions import (
-    _sum_read_features,
-    named_features,
-    planted_attributions,
-)
-from theodolite._planted.conditions import Condition
-from theodolite._planted.validation.characteristics import FALSE_ALARMS, get_max_count
-from theodolite._verdicts.rules import verdict
-from theodolite.errors import EvidenceError
+from theodolite._planted.attributions import planted_attributions
 from theodolite.evidence.kinds.attribution import AttributionEvidence
 from theodolite.metrics.catalogue import find_metric
-from theodolite.metrics.tables.feature_removal import IN_GENERAL
-from theodolite.report.figures.score_strip import strip_marks, zone_borders
+from theodolite.metrics.tables.attribution_fit import fit_best_attributions
+from theodolite.metrics.tables.ranking_fit import compare_rows, describe_attributions
 from theodolite.testing.strategies import attribution_evidence
 
 
@@ -31,65 +22,84 @@ def value_of(name: str, evidence: AttributionEvidence, **options: Any) -> Any:
     return np.asarray(find_metric(name).state.of(evidence, **options).value())
 
 
-def null_of(name: str, null: str, evidence: AttributionEvidence) -> float:
+def null_of(name: str, null: str, evidence: AttributionEvidence, **options: Any) -> Any:
     metric = find_metric(name)
     model = next(n for n in metric.nulls if n.name == null)
-    return float(np.ravel(metric.null_state(model, evidence).value())[0])
+    return np.ravel(metric.null_state(model, evidence, **options).value())
 
 
-def by_hand(*values: float) -> AttributionEvidence:
-    """f(x) = x1, background rows with x1 = 0 and x1 = 1, each drawn once."""
+def by_hand(*values: float, **more: Any) -> AttributionEvidence:
+    """f(x) = 2 x1 - x2 at (1, 1, 1), one background row of zeros: all six subsets."""
     return AttributionEvidence(
-        values=np.array([values]), inputs=np.array([[1.0, 5.0, 5.0]]),
-        background=np.array([[0.0, 3.0, 3.0], [1.0, 3.0, 3.0]]), respond=lambda rows: rows[:, 0],
+        values=np.array([values]), inputs=np.ones((1, 3)), background=np.zeros((1, 3)),
+        respond=lambda rows: 2 * rows[:, 0] - rows[:, 1], **more,
     )  # fmt: skip
 
 
-def test_worked_by_hand() -> None:
-    right, wrong = by_hand(1, 0, 0), by_hand(0, 1, 0)
-    assert np.abs(right.output[:, None, None] - right.removed).tolist() == [[[0.5, 0.5]]]
-    assert value_of("feature_necessity", right) == [0.5]
-    assert value_of("feature_sufficiency", right) == [0.0]
-    first = replace(wrong, counts=wrong.counts[:1], removed=wrong.removed[:, :, :1],
-                    only=wrong.only[:, :, :1], chance_removed=wrong.chance_removed[..., :1],
-                    chance_only=wrong.chance_only[..., :1],
-                    best_removed=wrong.best_removed[:, :, :1])  # fmt: skip
-    assert value_of("feature_necessity", first) == [0.0]
-    assert value_of("feature_sufficiency", first) == [0.5]
-    assert value_of("feature_necessity", wrong) == [0.25]  # the tie: then the first feature goes
+@pytest.mark.parametrize(
+    ("values", "fit"),
+    [
+        ((2, -1, 0), 1.0), ((1, -1, 0), 0.9733), ((2, 1, 0), 0.6225), ((1, 1, 1), 0.1325),
+        ((0, 0, 1), -0.1325), ((0, 0, 0), 0.0),
+    ],
+)  # fmt: skip
+def test_attribution_fit_worked_by_hand(values: tuple[float, ...], fit: float) -> None:
+    evidence = by_hand(*values)
+    assert evidence.change.tolist() == [[2.0, -1.0, 1.0, 0.0, 2.0, -1.0]]
+    assert value_of("attribution_fit", evidence)[0] == pytest.approx(fit, abs=5e-5)
+    best = value_of("attribution_fit", evidence, source="best")
+    np.testing.assert_allclose(best, 1.0, atol=1e-9)
+    np.testing.assert_allclose(fit_best_attributions(evidence), [[2.0, -1.0, 0.0]], atol=1e-5)
 
 
-def test_planted_ends_exactly() -> None:
-    """The only feature that is used, and features of which none is."""
-    random = np.random.default_rng(0)
-    inputs, background = random.normal(size=(40, 12)), random.normal(size=(15, 12))
-
-    def respond(rows: np.ndarray) -> np.ndarray:
-        return 3 * rows[:, 4]
-
-    used, unused = np.zeros((40, 12)), random.normal(size=(40, 12))
-    used[:, 4], unused[:, 4] = 1.0, 0.0
-    rows = {"inputs": inputs, "background": background, "respond": respond}
-    perfect = AttributionEvidence(values=used, **rows)
-    alone = np.abs(3 * inputs[:, 4] - (3 * background[:, 4]).mean()).mean()
-    assert value_of("feature_necessity", perfect)[0] == pytest.approx(alone, abs=1e-12)
-    assert value_of("feature_sufficiency", perfect)[0] == pytest.approx(0.0, abs=1e-12)
-    worst = AttributionEvidence(values=unused, **rows)
-    assert value_of("feature_necessity", worst)[0] == pytest.approx(0.0, abs=1e-12)
-    assert value_of("feature_sufficiency", worst)[0] == pytest.approx(alone, abs=1e-12)
-    # the search asks the model, so it finds the feature whatever the attribution says
-    best = replace(worst, removed=worst.best_removed)
-    assert value_of("feature_necessity", best)[0] == pytest.approx(alone, abs=1e-12)
+def test_attribution_fit_equal_attributions_say_nothing_but_size() -> None:
+    mixed, regressed = value_of("attribution_fit", by_hand(1, 1, 1))[:, 0]
+    assert mixed == pytest.approx(0.1325, abs=5e-5) and regressed == 0.0
 
 
-def loop(evidence: AttributionEvidence, answers: np.ndarray) -> float:
-    """Mean over samples and steps, one number at a time."""
-    sums = [
-        abs(evidence.output[i] - answers[i, 0, k])
-        for i in range(len(evidence))
-        for k in range(answers.shape[2])
-    ]
-    return sum(sums) / len(sums)
+def test_attribution_fit_undefined_where_nothing_changes() -> None:
+    evidence = replace(by_hand(1, 0, 0), change=np.full((1, 6), 0.25))
+    assert np.isnan(value_of("attribution_fit", evidence)).all()
+    assert np.isnan(value_of("ranking_fit", evidence)).all()
+
+
+def naive_fit(
+    attributions: np.ndarray, removed: np.ndarray, change: np.ndarray, *, regress: bool
+) -> float:
+    """Of one row, subset by subset; groups are columns that go together."""
+    n_groups = removed.shape[1]
+    weights = []
+    for subset in removed:
+        size = int(subset.sum())
+        enumerated = n_groups <= 7 and len(removed) == 2**n_groups - 2
+        kernel = 1 / (comb(n_groups, size) * size * (n_groups - size)) if enumerated else 1.0
+        weights.append(kernel)
+    sums = np.array([sum(attributions[subset]) for subset in removed])
+    w, sizes = np.array(weights) / sum(weights), removed.sum(axis=1).astype(float)
+    columns = np.stack([np.ones(len(w)), sizes] if regress else [np.ones(len(w))], axis=1)
+    root = np.sqrt(w)[:, None]
+
+    def rest(values: np.ndarray) -> np.ndarray:
+        if regress and np.ptp(sizes) == 0:
+            return values - w @ values
+        coefficients = np.linalg.lstsq(root * columns, root[:, 0] * values, rcond=None)[0]
+        return values - columns @ coefficients
+
+    a, b = rest(sums), rest(change)
+    if np.sqrt(w @ b**2) < 1e-9:
+        return float("nan")
+    if np.sqrt(w @ a**2) < 1e-9:
+        return 0.0
+    return float(w @ (a * b) / np.sqrt((w @ a**2) * (w @ b**2)))
+
+
+def by_group(evidence: AttributionEvidence) -> tuple[np.ndarray, np.ndarray]:
+    groups = evidence.groups
+    if groups is None:
+        return np.asarray(evidence.values), np.asarray(evidence.removed)
+    numbers = range(int(groups.max()) + 1)
+    values = np.stack([evidence.values[:, groups == g].sum(axis=1) for g in numbers], axis=1)
+    return values, np.stack([evidence.removed[:, :, groups == g][:, :, 0] for g in numbers], axis=2)
 
 
 def first_five(row: np.ndarray, groups: np.ndarray | None) -> set[int]:
@@ -98,19 +108,39 @@ def first_five(row: np.ndarray, groups: np.ndarray | None) -> set[int]:
     return set(sorted(range(len(sums)), key=lambda j: (-abs(sums[j]), j))[:5])
 
 
-@settings(max_examples=15, deadline=None, derandomize=True, database=None)
+def mean_of_defined(values: list[float]) -> float:
+    defined = [value for value in values if not np.isnan(value)]
+    return float(np.mean(defined)) if defined else float("nan")
+
+
+@settings(max_examples=25, deadline=None, derandomize=True, database=None)
 @given(attribution_evidence())
-def test_against_loops(evidence: AttributionEvidence) -> None:
-    assert value_of("feature_necessity", evidence)[0] == pytest.approx(
-        loop(evidence, evidence.removed)
+def test_fits_against_loops(evidence: AttributionEvidence) -> None:
+    values, removed = by_group(evidence)
+    rows = range(len(evidence))
+    for number, regress in enumerate((False, True)):
+        fits = [naive_fit(values[i], removed[i], evidence.change[i], regress=regress) for i in rows]
+        sizes = [
+            naive_fit(abs(values[i]), removed[i], abs(evidence.change[i]), regress=regress)
+            for i in rows
+        ]
+        found = value_of("attribution_fit", evidence, signs=("given", "ignored"))[number]
+        np.testing.assert_allclose(
+            found, [mean_of_defined(fits), mean_of_defined(sizes)], atol=1e-9
+        )
+        general = np.abs(values).mean(axis=0)
+        fits = [naive_fit(general, removed[i], evidence.change[i], regress=regress) for i in rows]
+        null = null_of("attribution_fit", "global_ranking", evidence)[number]
+        np.testing.assert_allclose(null, mean_of_defined(fits), atol=1e-9)
+    fits = [naive_fit(general, removed[i], abs(evidence.change[i]), regress=False) for i in rows]
+    np.testing.assert_allclose(
+        value_of("ranking_fit", evidence)[0], mean_of_defined(fits), atol=1e-9
     )
-    assert value_of("feature_sufficiency", evidence)[0] == pytest.approx(
-        loop(evidence, evidence.only)
-    )
-    for null in ("global_ranking", "another_sample", "random_features"):
-        at = [i for i, name in enumerate(evidence.chances.names) if name.startswith(null)]
-        means = [loop(evidence, evidence.chance_removed[:, i]) for i in at]
-        assert null_of("feature_necessity", null, evidence) == pytest.approx(np.mean(means))
+
+
+@settings(max_examples=10, deadline=None, derandomize=True, database=None)
+@given(attribution_evidence())
+def test_agreement_and_additivity_against_loops(evidence: AttributionEvidence) -> None:
     groups = evidence.groups
     n_groups = evidence.values.shape[1] if groups is None else groups.max() + 1
     pairs = list(zip(evidence.values, evidence.other_method_values, strict=True))
@@ -135,6 +165,47 @@ def test_against_loops(evidence: AttributionEvidence) -> None:
     )
 
 
+def test_best_attributions_of_all_subsets_are_shapley_values() -> None:
+    """Of three features, from orders; but for what they add up to."""
+    random = np.random.default_rng(2)
+    inputs, background = random.normal(size=(5, 3)), random.normal(size=(4, 3))
+
+    def respond(rows: np.ndarray) -> np.ndarray:
+        return rows[:, 0] * rows[:, 1] + np.sin(rows[:, 2]) + 0.5 * rows[:, 0]
+
+    evidence = AttributionEvidence(
+        values=inputs, inputs=inputs, background=background, respond=respond
+    )
+
+    def without(row: np.ndarray, subset: tuple[int, ...]) -> float:
+        rows = np.tile(row, (4, 1))
+        rows[:, list(subset)] = background[:, list(subset)]
+        return float(respond(rows).mean())
+
+    for row, own in zip(inputs, fit_best_attributions(evidence), strict=True):
+        shapley = np.zeros(3)
+        for j in range(3):
+            others = [k for k in range(3) if k != j]
+            for size in range(3):
+                for subset in combinations(others, size):
+                    gain = without(row, subset) - without(row, (*subset, j))
+                    shapley[j] += gain / (3 * comb(2, size))
+        # all features are off by the same: nothing makes them add up to the output
+        assert np.ptp(own - shapley) < 1e-4 < np.ptp(shapley)
+
+
+def test_best_fit_of_drawn_subsets_is_crossfitted() -> None:
+    """Where nothing is additive the best possible is not above 0 by fitting noise."""
+    random = np.random.default_rng(0)
+    evidence = replace(
+        planted_attributions(60), removed=random.random((60, 128, 13)) < 0.5,
+        change=random.normal(size=(60, 128)),
+    )  # fmt: skip
+    best = find_metric("attribution_fit").state.each(evidence, source="best").part[:, 0, 0]
+    own = find_metric("attribution_fit").state.each(evidence).part[:, 0, 0]
+    assert best.mean() < 0.1 and best.mean() >= own.mean() - 1e-12
+
+
 def test_another_samples_attribution_is_the_mean_over_all_others() -> None:
     evidence = planted_attributions(12)
     evidence = replace(evidence, other_method_values=np.roll(evidence.values, 3, axis=1))
@@ -144,89 +215,23 @@ def test_another_samples_attribution_is_the_mean_over_all_others() -> None:
         for j, b in enumerate(evidence.other_method_values)
         if i != j
     ]
-    null = null_of("method_agreement", "another_sample", evidence)
+    null = null_of("method_agreement", "another_sample", evidence)[0]
     assert null == pytest.approx(np.mean(shares))
-    assert null_of("method_agreement", "random_features", evidence) == pytest.approx(5 / 13)
+    assert null_of("method_agreement", "random_features", evidence)[0] == pytest.approx(5 / 13)
 
 
-def test_conditional_removal_is_asked_where_it_is_there() -> None:
-    plain = planted_attributions(12)
-    with pytest.raises(EvidenceError, match="attribution_plan"):
-        value_of("feature_necessity", plain, removal=("conditional",))
-    both = theodolite.attribution_plan(plain, removal="conditional", draws=4).ask(
-        _sum_read_features
-    )
-    fitted = find_metric("feature_necessity").fitted(both)
-    assert fitted == {"removal": ("background", "conditional")}
-    values = value_of("feature_necessity", both, removal=("background", "conditional"))
-    assert values.shape == (2,) and values[0] != values[1]
+def test_likeness_of_rows_against_all_pairs() -> None:
+    values = np.random.default_rng(1).normal(size=(9, 4)) + np.arange(4)
+    pairs = [np.corrcoef(a, b)[0, 1] for a, b in combinations(values, 2)]
+    assert compare_rows(values) == pytest.approx(np.mean(pairs))
+    assert compare_rows(np.ones((3, 4))) == 0.0
+    assert describe_attributions(by_hand(1, 1, 1))["names_nothing"] == 1.0
 
 
-def scored(evidence: AttributionEvidence) -> Any:
-    result = theodolite.audit(evidence, metrics=["feature_necessity"], resamples=100)
-    return result.scores[0]
-
-
-def planted(dial: float, seed: int = 1) -> AttributionEvidence:
-    """Right orders in a share of samples."""
-    condition = Condition(clusters=150, dial=dial)
-    (bundle,) = named_features.draw("feature_necessity", condition, seed).evidence
-    return bundle
-
-
-def as_good_in_general(bundle: AttributionEvidence, seed: int = 0) -> AttributionEvidence:
-    """The same, with global feature ranking that is as right as the attributions, on other samples."""
-    own = np.abs(bundle.output[:, None, None] - bundle.removed)
-    dealt_out = np.random.default_rng(seed).permutation(own)
-    chance = bundle.chance_removed.copy()
-    chance[:, 0] = bundle.output[:, None, None] - dealt_out
-    return replace(bundle, chance_removed=chance)
-
-
-def test_yes_partly_and_no() -> None:
-    yes = verdict(scored(planted(1.0)), validated=False)
-    assert yes.answer == "yes" and "better than global feature ranking" in yes.summary
-    partly = verdict(scored(as_good_in_general(planted(1.0))), validated=False)
-    assert partly.answer == "partly" and partly.summary.endswith(IN_GENERAL)
-    assert "better than random features" in partly.summary
-    assert "but not surely than global feature ranking" in partly.summary
-    little = verdict(scored(planted(0.5)), validated=False)
-    assert little.answer == "partly" and "not surely at least" in little.summary
-    no = verdict(scored(planted(0.0)), validated=False)
-    assert no.answer == "no" and IN_GENERAL not in no.summary
-
-
-def test_zones_of_the_strip_are_those_answers() -> None:
-    for bundle in (planted(1.0), planted(0.5), planted(0.0)):
-        score = scored(bundle)
-        zone = interval_zone(strip_marks(score))
-        assert zone is None or zone == verdict(score, validated=False).answer
-    general = scored(as_good_in_general(planted(1.0)))
-    borders = dict(zone_borders(general))
-    nulls = {null.name: null.value for null in general.nulls}
-    assert borders["no"] == nulls["random_features"]
-    assert borders["partly"] == nulls["global_ranking"] > 0.8 * general.best
-
-
-def test_a_general_order_is_rarely_called_local() -> None:
-    """Attributions no better than global feature ranking: yes in at most 2.5 % of draws, and chance."""
-    draws = 400 if os.environ.get("THEODOLITE_FULL") else 40
-    answers = [
-        verdict(scored(as_good_in_general(planted(1.0, seed), seed)), validated=False).answer
-        for seed in range(draws)
-    ]
-    assert answers.count("yes") <= get_max_count(FALSE_ALARMS, draws)
-    assert answers.count("partly") >= draws - get_max_count(2 * FALSE_ALARMS, draws)
-
-
-def test_a_linear_model_on_like_scales_is_partly() -> None:
-    """Its one order is right everywhere: that is no failure, and nothing local either."""
-    random = np.random.default_rng(3)
-    weights = np.array([8.0, 4, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01])
-    inputs = random.choice([-1.0, 1.0], (120, 10))
-    evidence = AttributionEvidence(
-        values=inputs * weights, inputs=inputs, background=random.choice([-1.0, 1.0], (20, 10)),
-        base=np.zeros(120), respond=lambda rows: rows @ weights,
-    )  # fmt: skip
-    answer = verdict(scored(evidence), validated=False)
-    assert answer.answer == "partly" and answer.summary.endswith(IN_GENERAL)
+def test_list_with_signs_is_not_one_without() -> None:
+    evidence = replace(by_hand(2, -1, 0), scope="global")
+    sizes, signed = value_of("ranking_fit", evidence, signs=("ignored", "given"))
+    assert signed == pytest.approx(1.0) and sizes < 1.0
+    fitted = find_metric("ranking_fit").fitted(evidence)
+    assert fitted == {"signs": ("ignored", "given")}
+    assert find_metric("ranking_fit").fitted(by_hand(2, -1, 0)) == {"signs": ("ignored",)}

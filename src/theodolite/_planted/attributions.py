@@ -1,27 +1,22 @@
 """Attributions that name the features which matter, to a known extent."""
 
+from dataclasses import replace
+
 import numpy as np
 
+from theodolite._planted.conditions import Condition
 from theodolite._planted.draws import Draw
 from theodolite._planted.generators import Arrays, generator
-from theodolite.evidence.axes import AttributionScale, Chances, Removals
-from theodolite.evidence.kinds.attribution import (
-    ANOTHER,
-    CHANCES,
-    ONE_ORDER,
-    AttributionEvidence,
-)
+from theodolite._stats.subset_fits import sum_removed
+from theodolite.evidence.attributions.subsets import draw_subsets
+from theodolite.evidence.axes import AttributionScale
+from theodolite.evidence.kinds.attribution import AttributionEvidence
 
 READABLE, READ = 12, 5
 FEATURES, TOP = 15, 5
-COUNTS = np.array([1, 2, 3, 5, 8])
-RIGHT = np.array([0.5, 0.75, 0.9, 1.0, 1.0])
-"""How much of the effect goes with the first features of the right order."""
-ANY = COUNTS / FEATURES
-LEAST, MOST = 0.2, 1.0
-"""What removing all that matters changes, of a sample."""
-IN_GENERAL = {ONE_ORDER: 0.5, ANOTHER: 0.4}
-"""What orders that know the model in general know of what the attributions know."""
+WEIGHTS = np.linspace(0.0, 1.8, READABLE + 1) ** 4
+"""Of the selector, which is not added, and of the others."""
+SUMMED, NOISE = 8, 0.3
 SECOND = {
     "attribution_stability": "repeat_values", "method_agreement": "other_method_values",
     "attribution_randomization": "randomized_values",
@@ -42,10 +37,10 @@ def planted_attributions(
     True
     """
     random = np.random.default_rng(seed)
-    inputs, background = (_draw_rows(random, n) for n in (n_samples, 40))
+    inputs, background = (_draw_rows(random, n, mean) for n, mean in ((n_samples, 0.8), (40, 0.0)))
     start = inputs[:, 0].astype(int)
     start = np.where(random.random(n_samples) < alignment, start, start + READ)
-    values = np.where(_mark_read_features(start), inputs, 0.0)
+    values = np.where(_mark_read_features(start), inputs * WEIGHTS, 0.0)
     blind = random.random((n_samples, 1)) < blindness
     other = random.normal(size=inputs.shape)
     return AttributionEvidence(
@@ -56,8 +51,8 @@ def planted_attributions(
     )  # fmt: skip
 
 
-def _draw_rows(random: np.random.Generator, n: int) -> np.ndarray:
-    numbers = random.normal(size=(n, READABLE))
+def _draw_rows(random: np.random.Generator, n: int, mean: float) -> np.ndarray:
+    numbers = random.normal(mean, 1.0, size=(n, READABLE))
     return np.column_stack([random.integers(0, READABLE, n), numbers])
 
 
@@ -68,48 +63,39 @@ def _mark_read_features(start: np.ndarray) -> np.ndarray:
 
 
 def _sum_read_features(rows: np.ndarray) -> np.ndarray:
-    return np.asarray(np.where(_mark_read_features(rows[:, 0].astype(int)), rows, 0.0).sum(axis=1))
+    read = _mark_read_features(rows[:, 0].astype(int))
+    return np.asarray(np.where(read, rows * WEIGHTS, 0.0).sum(axis=1))
 
 
-def _compute_mean_change(draw: Draw) -> float:
-    goes = draw.dial * RIGHT.mean() + (1 - draw.dial) * ANY.mean()
-    size = (LEAST + MOST) / 2
-    return float(size * (1 - goes if draw.metric == "feature_sufficiency" else goes))
+def _fit_cells(size: str) -> list[Condition]:
+    """Return the conditions of a validation."""
+    dials = (0.0, 0.5, 1.0)
+    if size == "ci":
+        return [Condition(clusters=60, dial=dial) for dial in dials]
+    cells = [Condition(clusters=n, dial=dial) for n in (30, 100, 300) for dial in dials]
+    usual = Condition(clusters=60, rows=5, within=0.33)
+    others = (
+        Condition(clusters=1000), usual, replace(usual, unequal=True),
+        replace(usual, clusters=10, rows=20), Condition(clusters=30, rows=10),
+    )  # fmt: skip
+    return cells + [replace(other, dial=dial) for other in others for dial in dials[:2]]
 
 
 @generator(
-    "named features", AttributionEvidence, serves=("feature_necessity", "feature_sufficiency"),
-    says="in a share of samples (the dial) the features that matter are named in the right order, "
-    "in the others in any; nulls that know the model in general know half as much",
-    exact=_compute_mean_change, no_ends=("feature_sufficiency",),
+    "additive answers", AttributionEvidence, serves=("attribution_fit", "ranking_fit"),
+    says="in a share of samples (the dial) attributions are what removal changes, but for noise, "
+    "in the others any numbers, larger for the features that matter less",
+    no_ends=("attribution_fit", "ranking_fit"), dials=(0.0, 0.5, 1.0), cells=_fit_cells,
 )  # fmt: skip
-def named_features(draw: Draw) -> Arrays:
-    effect = LEAST + (MOST - LEAST) * draw.uniform()
-    own = _compute_removed_effect(draw, draw.happens(draw.dial).astype(float))
-    general = [next((q for n, q in IN_GENERAL.items() if c.startswith(n)), 0.0) for c in CHANCES]
-    nulls = [
-        _compute_removed_effect(draw, np.full(len(draw), draw.dial * share)) for share in general
-    ]
-    output = draw.normal()
-
-    def answers(goes: np.ndarray, stays: float = 0.0) -> np.ndarray:
-        moved = goes if stays == 0 else stays - goes
-        return output[:, None] - effect[:, None] * moved
-
+def additive_answers(draw: Draw) -> Arrays:
+    size = np.linspace(1.0, 0.2, SUMMED)
+    right, other = draw.normal(SUMMED) * size, draw.normal(SUMMED) * size[::-1]
+    removed = draw_subsets(np.arange(len(draw)), SUMMED, seed=0)
+    noise = NOISE * draw.normal(removed.shape[1])
     return {
-        "values": np.ones((len(draw), FEATURES)), "output": output, "counts": COUNTS,
-        "removed": answers(own)[:, None], "only": answers(own, 1.0)[:, None],
-        "chance_removed": np.stack([answers(null) for null in nulls], 1)[:, :, None],
-        "chance_only": np.stack([answers(null, 1.0) for null in nulls], 1)[:, :, None],
-        "best_removed": answers(np.broadcast_to(RIGHT, own.shape))[:, None],
-        "removals": Removals(("background",)), "chances": Chances(CHANCES),
+        "values": np.where(draw.happens(draw.dial, 1), right, other), "removed": removed,
+        "change": sum_removed(right, removed) + noise,
     }  # fmt: skip
-
-
-def _compute_removed_effect(draw: Draw, share: np.ndarray) -> np.ndarray:
-    """The part of the effect that goes: of the right order, or of any order at random."""
-    portion, factor = share[:, None], 0.5 + draw.uniform(1)
-    return np.asarray(portion * RIGHT + (1 - portion) * ANY * factor)
 
 
 @generator(

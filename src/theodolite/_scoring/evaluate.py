@@ -37,7 +37,7 @@ from theodolite.evidence.pipeline_output import Progress, silent
 from theodolite.evidence.shards import Clusters, InMemoryShards, Shards, count_clusters
 from theodolite.evidence.workers import SerialWorkers, Workers
 from theodolite.metrics.base import Metric, NullModel
-from theodolite.metrics.states import CHOSEN, TRIALS
+from theodolite.metrics.states import CHOSEN, FACT, TRIALS
 from theodolite.results import Detail, Failed, Items, Null, Score
 
 __all__ = ["MetricRequest", "MetricRun", "Resampling", "evaluate", "evaluate_all", "expand"]
@@ -308,17 +308,20 @@ def _with_share(
 ) -> Score:
     """The score as a share of the way from its strongest baseline to the best possible."""
     metric, best_rows = estimates.metric, estimates.best_rows
+    moments = estimates.seeds[0].moments
+    facts = {n.removeprefix(FACT): float(v) for n, v in moments.items() if n.startswith(FACT)}
     at: tuple[slice | int, ...] = (slice(None), *cell)
     nulls = [null for null in score.nulls if null.name in metric.share_from]
     nulls = [null for null in nulls if not math.isnan(null.value)]
     if not nulls or best_rows is None:
-        return score
+        return replace(score, facts=facts)
     null = max(nulls, key=lambda null: null.value)
     on_state = next(n for n in metric.nulls if n.name == null.name).on == "state"
     baseline = np.full(1, null.value) if on_state else estimates.nulls[null.name].rows[at]
     ends = ShareEnds(rows.head - baseline, best_rows[at] - baseline)
     share = estimate_share(null.name, ends, estimates.plan, counts)
-    return replace(score, share=share, best=max(score.best, score.value))
+    best = max(score.best, score.value)
+    return replace(score, facts=facts, share=share, best=best)
 
 
 def _with_draws(

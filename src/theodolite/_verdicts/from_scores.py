@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from theodolite._stats.multiple import correct_holm
+from theodolite._verdicts.attributions import FIT, attribution_verdict
 from theodolite._verdicts.leakage import JOINT, leakage_claim_p, leakage_verdict
 from theodolite._verdicts.maps import MAPS, map_verdict
 from theodolite._verdicts.missing import MissingScoreLike, missing
@@ -109,6 +110,9 @@ def score_verdict(
     if score.metric in MAPS:
         p = claim_p(score) if p is None else p
         return map_verdict(score, scores, alpha, p, validated=validated)
+    if score.metric == FIT:
+        p = claim_p(score) if p is None else p
+        return attribution_verdict(score, scores, alpha, p, validated=validated)
     if score.metric != JOINT:
         return verdict(score, alpha, p, validated=validated)
     each = _find_companion(score, scores)

@@ -110,6 +110,7 @@ class ScoreRecord(Record):
     pairs: list[PairRecord] = Field(default_factory=list)
     n_required: int | None = None
     share: ShareRecord | None = None
+    facts: dict[str, float | None] = Field(default_factory=dict)
 
 
 class NotComputedRecord(Record):
@@ -234,6 +235,7 @@ def score_record(score: Score) -> ScoreRecord:
         pairs=[PairRecord(**vars(pair)) for pair in score.pairs],
         n_required=score.n_required,
         share=None if score.share is None else ShareRecord(**vars(score.share)),
+        facts={name: written(value) for name, value in score.facts.items()},
         detail=None if score.detail is None else detail_record(score.detail),
     )
 
@@ -295,6 +297,7 @@ def score_of(record: ScoreRecord) -> Score:
         pairs=tuple(PairShare(**pair.model_dump()) for pair in record.pairs),
         n_required=record.n_required,
         share=None if record.share is None else Share(**record.share.model_dump()),
+        facts={name: _number(value) for name, value in record.facts.items()},
         detail=None if record.detail is None else detail_of(record.detail),
     )
 

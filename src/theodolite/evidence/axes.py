@@ -177,6 +177,15 @@ class AttributionScale(NamedAxis):
 
 
 @dataclass(frozen=True)
+class AttributionScope(NamedAxis):
+    """Whether attributions are of each row (local), or one list for all rows (global)."""
+
+    plural = "scope"
+    singular = "scope"
+    fixed = True
+
+
+@dataclass(frozen=True)
 class Latents(NamedAxis):
     """Numbered SAE latents or neurons; only given names are stored.
 

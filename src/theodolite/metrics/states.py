@@ -15,9 +15,10 @@ from theodolite.evidence.base import Evidence
 from theodolite.evidence.shards import find_sample_order
 
 State = TypeVar("State", bound="Additive")
-ITEM, LIMIT, ANNOTATION, PAIR = "item.", "limit.", "annotation.", "pairs"
+ITEM, LIMIT, ANNOTATION, PAIR, FACT = "item.", "limit.", "annotation.", "pairs", "fact."
 """What the names of moments begin with: of each concept, of the size of the evidence, of what
-wrong annotations explain; and the name of pairs of concepts with their weights."""
+wrong annotations explain; the name of pairs of concepts with their weights; and of single numbers
+that a verdict reads beside the value."""
 TRIALS, CHOSEN = "trials", "chosen"
 """Names of what a pooled state may tell beside its values: of each item how many independent
 samples there are of the kind that is rarer, and the value on the samples it was chosen on."""

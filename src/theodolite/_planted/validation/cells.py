@@ -51,7 +51,7 @@ SLOW = {
     "concept_global_importance": 4, "detection_and_accuracy": 4,
     "surrogate_rank_correlation": 2, "predictive_task_leakage": 2,
     "predictive_interconcept_leakage": 4, "predictive_embedding_leakage": 4, "splitting": 2,
-    "joint_task_leakage": 16,
+    "joint_task_leakage": 16, "attribution_fit": 4, "ranking_fit": 4,
 }  # fmt: skip
 """How many times as long as others these take."""
 TOO_SLOW = ("niche_impurity", "oracle_impurity")

@@ -11,6 +11,7 @@ from theodolite.evidence.registry import markers
 
 FUNCTIONS = {
     "maps": "saliency:audit_saliency",
+    "attributions": "attributions:audit_attributions",
     "ratings": "kinds:audit_ratings",
     "tokens": "kinds:audit_tokens",
     "values": "kinds:audit_concepts",

@@ -15,7 +15,7 @@ from theodolite.evidence.attributions.plan import attribution_plan
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.attribution import AttributionEvidence
 
-SETTINGS = ("draws", "removal", "seed")
+SETTINGS = ("draws", "subsets", "seed")
 """Of the plan, where they are not the usual ones."""
 
 
@@ -24,8 +24,8 @@ def with_model_answers(source: EvidenceSource | None, path: Path) -> EvidenceSou
 
     Args:
         source: What is audited; attributions among it. A network has none.
-        path: A .npz file with ``answers``, all rounds one after the other, and ``draws``,
-            ``removal`` and ``seed`` as they were passed to ``attribution_plan``.
+        path: A .npz file with ``answers``, and perhaps ``draws``,
+            ``subsets`` and ``seed`` as they were passed to ``attribution_plan``.
     """
     arrays = read_npz(path)
     unknown = sorted(set(arrays) - {"answers", *SETTINGS})
@@ -51,11 +51,4 @@ def _answered(bundle: Evidence, arrays: Mapping[str, np.ndarray]) -> Evidence:
     settings: dict[str, Any] = {
         name: arrays[name].item() for name in SETTINGS if name in arrays and arrays[name].size == 1
     }
-    plan = attribution_plan(bundle, arrays["answers"], **settings)
-    if len(plan):
-        raise EvidenceError(
-            "--model-answers", f"answers to {len(arrays['answers']):,} rows",
-            f"{len(plan):,} more, those of the next round",
-            "Ask until a plan has no rows left: docs/tables.md.",
-        )  # fmt: skip
-    return plan.evidence
+    return attribution_plan(bundle, arrays["answers"], **settings).evidence

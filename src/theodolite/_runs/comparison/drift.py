@@ -19,7 +19,7 @@ from theodolite._runs.comparison.attribution_shares import (
 from theodolite._runs.comparison.loaded_runs import Kinds
 from theodolite._scoring.request import Resampling
 from theodolite.errors import EvidenceError, printable
-from theodolite.evidence.attributions.removal_orders import compute_strengths
+from theodolite.evidence.attributions.subsets import compute_strengths
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.attribution import AttributionEvidence
 from theodolite.evidence.kinds.concept import ConceptEvidence

@@ -5,31 +5,22 @@ from dataclasses import InitVar, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import (
     AttributionScale,
-    Chances,
+    AttributionScope,
     Classes,
     FeatureGroups,
     Features,
-    Removals,
 )
 from theodolite.evidence.base import Evidence, array
 from theodolite.questions import Question
 
 SCALES = ("probability", "log-odds", "raw")
-REMOVALS = ("background", "conditional")
-"""Sources of values for removed features."""
-ONE_ORDER, ANOTHER, RANDOM = (
-    "global_ranking", "another_sample", "random_features",
-)  # fmt: skip
-REPEATS = 3
-"""Number of draws of each random order."""
-CHANCES = (ONE_ORDER, *(f"{name} {i + 1}" for i in range(REPEATS) for name in (ANOTHER, RANDOM)))
-"""Names of the uninformative baseline orders."""
-CURVES = ("removed", "only", "chance_removed", "chance_only", "best_removed")
+SCOPES = ("local", "global")
+"""Whether there are attributions of each row, or one list for all rows."""
 MIN_REPORTED_GAP = 0.01
 """Smallest gap between output and sum of attributions to report, in standard deviations of the
 output.
@@ -42,7 +33,7 @@ class AttributionEvidence(Evidence):
 
     Only ``values`` is needed; each score says which of the others it uses. ``respond`` is the
     model: a function from rows of features to the explained output. It is asked at once and not
-    stored; what it answers is in ``removed`` and the arrays beside it. Where the model is somewhere
+    stored; what it answers is in ``removed`` and ``change``. Where the model is somewhere
     else, ``theodolite.attribution_plan`` gives the rows that it has to answer.
     """
 
@@ -76,28 +67,12 @@ class AttributionEvidence(Evidence):
         "features", content="index", points_to="feature_groups", optional=True
     )
     """The group of each feature, by name or number: columns of one group are removed together."""
-    counts: Int[np.ndarray, " steps"] | None = array("steps", content="index", optional=True)
-    """How many features, or groups of them, are removed in each step, rising."""
-    removed: Float[np.ndarray, "samples removals steps"] | None = array(
-        "samples", "removals", "steps", optional=True
+    removed: Bool[np.ndarray, "samples subsets features"] | None = array(
+        "samples", "subsets", "features", content="flag", optional=True
     )
-    """Mean output of the model without the features of highest attribution."""
-    only: Float[np.ndarray, "samples removals steps"] | None = array(
-        "samples", "removals", "steps", optional=True
-    )
-    """Mean output with these features alone, and all others removed."""
-    chance_removed: Float[np.ndarray, "samples chances removals steps"] | None = array(
-        "samples", "chances", "removals", "steps", optional=True
-    )
-    """As ``removed``, with features in the order of attributions that know less."""
-    chance_only: Float[np.ndarray, "samples chances removals steps"] | None = array(
-        "samples", "chances", "removals", "steps", optional=True
-    )
-    """As ``only``, with these."""
-    best_removed: Float[np.ndarray, "samples removals steps"] | None = array(
-        "samples", "removals", "steps", optional=True
-    )
-    """As ``removed``, with the features that change the output most, as far as a search found."""
+    """Features that were removed together, for each question to the model about a row."""
+    change: Float[np.ndarray, "samples subsets"] | None = array("samples", "subsets", optional=True)
+    """How much the output falls without these features, mean over background rows."""
     randomized_values: Float[np.ndarray, "samples features"] | None = array(
         "samples", "features", optional=True
     )
@@ -113,9 +88,9 @@ class AttributionEvidence(Evidence):
     features: Features = Features()
     feature_groups: FeatureGroups = FeatureGroups()
     classes: Classes = Classes()
-    removals: Removals = Removals()
-    chances: Chances = Chances()
     scale: AttributionScale = AttributionScale()
+    scope: AttributionScope = AttributionScope()
+    """``global`` where all rows have one list, which claims nothing about single rows."""
     respond: InitVar[Callable[[np.ndarray], Any] | None] = None
 
     def __post_init__(self, respond: Callable[[np.ndarray], Any] | None) -> None:
@@ -127,7 +102,7 @@ class AttributionEvidence(Evidence):
             from theodolite.evidence.attributions.plan import attribution_plan  # noqa: PLC0415
 
             answered = attribution_plan(self).ask(respond)
-            for name in ("output", "counts", *CURVES, "removals", "chances"):
+            for name in ("output", "removed", "change"):
                 object.__setattr__(self, name, getattr(answered, name))
 
     def check(self) -> None:
@@ -176,21 +151,11 @@ class AttributionEvidence(Evidence):
                     )  # fmt: skip
 
     def _check_answers(self) -> None:
-        present = [name for name in CURVES if getattr(self, name) is not None]
-        if present and self.output is None:
-            raise EvidenceError("output", f"none, but `{present[0]}`", "`output` as well")
-        self._name_numbers()
-        counts = self.counts
-        if counts is not None and (counts[0] < 1 or (np.diff(counts) <= 0).any()):
-            raise EvidenceError("counts", f"{counts.tolist()[:8]}", "rising, from 1 on")
-
-    def _name_numbers(self) -> None:
-        """Name numbered removals and orders by their defaults."""
-        for name, axis, usual in (
-            ("removals", self.removals, REMOVALS), ("chances", self.chances, CHANCES),
-        ):  # fmt: skip
-            if 0 < len(axis) <= len(usual) and axis == type(axis).numbered(len(axis)):
-                object.__setattr__(self, name, type(axis)(usual[: len(axis)]))
+        for name, other in (("removed", "change"), ("change", "removed")):
+            if getattr(self, name) is None and getattr(self, other) is not None:
+                raise EvidenceError(name, f"none, but `{other}`", "both, or none")
+        if len(self.scope) > 1 or not set(self.scope.names) <= set(SCOPES):
+            raise EvidenceError("scope", ", ".join(self.scope.names), f"one of {', '.join(SCOPES)}")
 
     def warnings(self) -> list[str]:
         if self.output is None or self.base is None:

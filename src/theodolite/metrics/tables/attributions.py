@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from theodolite._stats.ranks import rank_correlations
-from theodolite.evidence.attributions.removal_orders import rank_features, sum_groups
-from theodolite.evidence.kinds.attribution import ANOTHER, RANDOM, AttributionEvidence
+from theodolite.evidence.attributions.subsets import rank_features, sum_groups
+from theodolite.evidence.kinds.attribution import AttributionEvidence
 from theodolite.metrics.base import (
     Additive,
     Card,
@@ -21,7 +21,7 @@ from theodolite.metrics.base import (
     ratio,
     total,
 )
-from theodolite.metrics.tables.feature_removal import attribution_metric
+from theodolite.metrics.tables.attribution_fit import ANOTHER, RANDOM, attribution_metric
 
 TOP = 5
 MIN_RELATIVE_SQUARE = 1e-12

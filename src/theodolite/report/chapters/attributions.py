@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from theodolite._runs.report_material import RunMaterial
-from theodolite.evidence.attributions.removal_orders import rank_features
+from theodolite.evidence.attributions.subsets import rank_features
 from theodolite.evidence.kinds.attribution import AttributionEvidence
 
 ROWS, NAMED = 4, 5
