@@ -162,12 +162,15 @@ def _percent(share: float) -> str:
 
 def _judge_orders(ranking: Score) -> _Finding | None:
     """Judge a list by its random orders; None where it fits better than nearly all of them."""
-    if ranking.facts["orders_better"] > MAX_RANDOM:
+    signs = ranking.options["signs"]
+    better, as_good = (
+        ranking.facts.get(f"{name}.{signs}", 1.0) for name in ("orders_better", "orders_as_good")
+    )
+    if better > MAX_RANDOM:
         text = "The list names features that do not count more than others."
         return _Finding("no", text, ranking)
-    if ranking.facts["orders_as_good"] > MAX_RANDOM:
-        share = _percent(ranking.facts["orders_as_good"])
-        text = f"{share} of the random orders of this list fit as well: too few orders differ."
+    if as_good > MAX_RANDOM:
+        text = f"{_percent(as_good)} of the random orders of this list fit as well: too few differ."
         return _Finding("inconclusive", text, ranking, "no_headroom")
     return None
 

@@ -194,6 +194,8 @@ def _fit_random(
     uniforms = hash_to_uniforms(numbers, (DRAWS, values.shape[1]), _RANDOM_SEED)
 
     def fit(size: str, sign: str) -> Float[np.ndarray, " samples"]:
+        if sign == "given":  # with signs at random the expectation is 0
+            return 0.0 * answers.fit(values, size, sign)
         orders = [np.argsort(uniforms[:, i], axis=1) for i in range(DRAWS)]
         tables = [np.take_along_axis(values, order, axis=1) for order in orders]
         return np.asarray(np.mean([answers.fit(t, size, sign) for t in tables], axis=0))
@@ -228,7 +230,7 @@ def _fit_random(
             if_not_beaten=IN_GENERAL, label="global ranking with signs",
         ),
         NullModel(
-            RANDOM, "the row's own attributions in 20 random orders, mean fit",
+            RANDOM, "the row's own sizes in 20 random orders, mean fit; with signs at random, 0",
             expected=_fit_random, random=False,
         ),
     ),

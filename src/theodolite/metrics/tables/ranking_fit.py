@@ -61,13 +61,13 @@ class ListFits:
         """Return the shares of random orders that fit as well as a list, and clearly better."""
         fits = self.fit(features, signs)
         if np.isnan(fits).all():
-            return {"orders_as_good": float("nan"), "orders_better": float("nan")}
+            return {}
         own, random = np.nanmean(fits), np.random.default_rng(0)
         orders = [self.fit(random.permutation(features), signs) for _ in range(ORDERS)]
         ahead = np.nanmean(orders, axis=1) - own
         return {
-            "orders_as_good": float((ahead >= -1e-12).mean()),
-            "orders_better": float((ahead > NEAR).mean()),
+            f"orders_as_good.{signs}": float((ahead >= -1e-12).mean()),
+            f"orders_better.{signs}": float((ahead > NEAR).mean()),
         }
 
 
@@ -200,8 +200,8 @@ class RankingFit(Pooled):
         evidence: AttributionEvidence, weights: Rows, **options: Any
     ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         facts = describe_attributions(evidence)
-        sign = options.get("signs", ONLY_SIZES)[0]
-        features = _mean_list(sum_groups(np.asarray(evidence.values), evidence.groups), sign)
-        facts |= _list_fits(evidence).rank_orders(features, sign)
+        own = sum_groups(np.asarray(evidence.values), evidence.groups)
+        for sign in options.get("signs", ONLY_SIZES):
+            facts |= _list_fits(evidence).rank_orders(_mean_list(own, sign), sign)
         values = RankingFit.measure(evidence, weights, **options)
         return values, {FACT + name: np.asarray(value) for name, value in facts.items()}
