@@ -73,3 +73,16 @@ def test_similar_rows_concepts_that_go_together_not_flagged(n: int) -> None:
         values = spanned + 0.05 * random.normal(size=spanned.shape)
         truth, labels = random.random((n, 12)) < 0.5, random.integers(0, 2, n)
         assert find_similar_rows(values, truth.astype(int), labels) is None
+
+
+def test_similar_rows_values_that_carry_other_concepts_not_flagged() -> None:
+    """Rows sorted by a class finer than the label: their truth is alike, what is left is not."""
+    flagged = 0
+    for seed in range(20):
+        random = np.random.default_rng(seed)
+        kinds = np.sort(random.integers(0, 20, 300))
+        truth = (random.random((20, 8)) < 0.5)[kinds]
+        others = truth.sum(axis=1, keepdims=True) - truth
+        values = truth + 0.1 * (random.normal(size=truth.shape) + 0.8 * others)
+        flagged += find_similar_rows(values, truth.astype(int), kinds % 2) is not None
+    assert flagged == 0

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from theodolite._stats.joint.inputs import stratum_scores
+from theodolite._stats.joint.inputs import stratum_scores, true_columns
 
 MAX_COLUMNS = 12
 MIN_DISTINCT = 20
@@ -24,7 +24,7 @@ class SimilarRows:
     group_size: int
     """Rows of a group, by the gap between neighbors; 0 where only the order shows groups."""
     correlation: float
-    """Correlation of rows that stand next to each other, labels taken into account."""
+    """Correlation of rows that stand next to each other, given their labels and true concepts."""
 
     @property
     def summary(self) -> str:
@@ -57,7 +57,7 @@ def find_similar_rows(
     z = np.stack([stratum_scores(values[:, j], strata[:, j], weights)[1] for j in chosen], axis=1)
     numbers = np.unique(labels, return_inverse=True)[1]
     size = _group_size(z[:, distinct[chosen] >= MIN_DISTINCT], int(numbers.max()) + 1)
-    t, correlation = _adjacent(z, numbers)
+    t, correlation = _adjacent(_subtract_facts(z, strata, numbers))
     ordered = t > MIN_T and correlation > MIN_CORRELATION
     return SimilarRows(size, correlation) if size or ordered else None
 
@@ -89,13 +89,36 @@ def _group_size(z: Float[np.ndarray, "samples columns"], labels: int) -> int:
     return largest + 2 if gaps[largest] / usual > line else 0
 
 
-def _adjacent(
-    z: Float[np.ndarray, "samples columns"], labels: Int[np.ndarray, " samples"]
-) -> tuple[float, float]:
-    """Return t and size of the correlation of adjacent rows, means of labels subtracted."""
-    sums = np.zeros((int(labels.max()) + 1, z.shape[1]))
-    np.add.at(sums, labels, z)
-    left = z - (sums / np.bincount(labels)[:, None])[labels]
+def _subtract_facts(
+    z: Float[np.ndarray, "samples columns"],
+    strata: Int[np.ndarray, "samples concepts"],
+    labels: Int[np.ndarray, " samples"],
+) -> Float[np.ndarray, "samples columns"]:
+    """Return what labels and all true concepts leave of the scores.
+
+    Values may carry other concepts: rows of the same truth are then alike, and independent.
+    """
+    truth = true_columns(strata, np.ones(len(z)))[0]
+    z, truth = _subtract_means(z, labels), _subtract_means(truth, labels)
+    square = truth.T @ truth + np.eye(truth.shape[1])
+    z = z - truth @ np.linalg.solve(square, truth.T @ z)
+    facts = np.concatenate([labels[:, None], strata], axis=1)
+    _, cells, sizes = np.unique(facts, axis=0, return_inverse=True, return_counts=True)
+    cells = cells.reshape(-1)
+    common = sizes[cells] > 2 * MAX_NEIGHBORS  # more than a group that is looked for
+    return np.where(common[:, None], _subtract_means(z, cells), z)
+
+
+def _subtract_means(
+    columns: Float[np.ndarray, "samples columns"], group: Int[np.ndarray, " samples"]
+) -> Float[np.ndarray, "samples columns"]:
+    sums = np.zeros((int(group.max()) + 1, columns.shape[1]))
+    np.add.at(sums, group, columns)
+    return np.asarray(columns - (sums / np.bincount(group)[:, None])[group])
+
+
+def _adjacent(left: Float[np.ndarray, "samples columns"]) -> tuple[float, float]:
+    """Return t and size of the correlation of adjacent rows."""
     products = (left[:-1] * left[1:]).sum(axis=1)
     size, spread = float((left**2).sum(axis=1).mean()), float(products.std(ddof=1))
     if not size > 0 or not spread > 0:
