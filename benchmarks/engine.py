@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from generated_evidence import written
+from planted_maps import PlantedMaps
 
-from theodolite._planted.maps import PlantedMaps
 from theodolite._runs.engine.checkpoints import CheckpointStore
 from theodolite._runs.engine.local_processes import CurrentProcess, LocalProcesses
 from theodolite._runs.engine.ray_tasks import RayTasks, _apply_local_settings

@@ -217,7 +217,7 @@ class Score:
     intervals: tuple[Interval, ...] = ()
     """The first is the one to quote; the others vary something else."""
     nulls: tuple[Null, ...] = ()
-    """The hardest to beat first."""
+    """The strongest first."""
     detail: Detail | None = None
     per_seed: tuple[float, ...] = ()
     """The value of each seed of the experiment, where there are several."""
@@ -254,7 +254,7 @@ class Score:
 
     @property
     def null(self) -> Null | None:
-        """The null that is hardest to beat."""
+        """The strongest baseline."""
         return self.nulls[0] if self.nulls else None
 
     def __float__(self) -> float:

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from planted_maps import PlantedMaps
 
 from support.runs.command_line import theodolite
-from theodolite._planted.maps import PlantedMaps
 from theodolite.datasets.masks.stored_maps import StoredMaps, open_maps, stored_maps
 from theodolite.datasets.masks.stored_maps_writer import write_maps
 from theodolite.dissection.shards import MapShards

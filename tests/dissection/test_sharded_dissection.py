@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from planted_maps import PlantedMaps
 
 from support.evidence.sharded import Elsewhere, Failing, InMemory, LeftToRight, Remembering, spawned
-from theodolite._planted.maps import PlantedMaps
 from theodolite.dissection.dissect import Dissection, derangement, dissect
 from theodolite.dissection.exact import optimum
 from theodolite.dissection.formula import OPERATORS, Formula, as_rows, from_rows

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.metrics import balanced_accuracy_score, f1_score, roc_auc_score
 
+import theodolite
+from theodolite._planted.examples import plant_example
 from theodolite._planted.judgments import planted_judgments
 from theodolite._runs.auditing.single import score
 from theodolite.errors import EvidenceError
@@ -310,3 +312,12 @@ def test_judges_and_people_answer_alike_in_one_table() -> None:
         judge_and_people(both, "nobody")
     with pytest.raises(EvidenceError, match="twice"):
         judge_and_people(JudgmentEvidence.joined([both, both]), "model")
+
+
+def test_audit_without_judge_reports_a_verdict() -> None:
+    evidence = replace(plant_example(JudgmentEvidence, 0), judge=None)
+    result = theodolite.audit(evidence)
+    assert [verdict.score and verdict.score.metric for verdict in result.verdicts] == [
+        "judge_detection"
+    ]
+    assert not result.errors

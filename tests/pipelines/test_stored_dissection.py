@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from planted_maps import PlantedMaps
 
 from support.evidence.sharded import Failing
-from theodolite._planted.maps import PlantedMaps
 from theodolite._runs.folder.checksums import write_checksums
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._runs.recomputation import recompute

@@ -96,7 +96,7 @@ def test_a_table_per_question(tmp_path: Path) -> None:
     latex = latex_tables([finished(tmp_path / "run")])
     checked(latex)
     exists, accepted = tables(latex)
-    assert exists[0] == ["Score", "Options", "Value", "Knows nothing", "$n$", "Undef."]
+    assert exists[0] == ["Score", "Options", "Value", "Strongest baseline", "$n$", "Undef."]
     assert [row[1] for row in exists[1:]] == [
         "all samples, value, first named", "all samples, value, first 5 named",
     ]  # fmt: skip

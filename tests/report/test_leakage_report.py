@@ -379,7 +379,7 @@ def test_the_page_explains_clean_nulls(page: str) -> None:
     rows = between(page, 'id="scores"', "</table>")
     assert '<span class="bad">too much</span>' in rows
     key = between(page, 'aria-label="Key"', "</ul>")
-    assert "an explanation that knows nothing" in key and "no · partly · yes" in key
+    assert "strongest baseline" in key and "no · partly · yes" in key
     assert key.count("<li>") == 4
 
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from planted_maps import PlantedMaps
 
 from theodolite._planted.concepts import planted_concepts, planted_locations
 from theodolite._planted.leakage import planted_leakage
-from theodolite._planted.maps import PlantedMaps
 from theodolite._planted.surrogates import planted_surrogates
 from theodolite._runs import cost_estimate
 from theodolite._runs import run as run_module

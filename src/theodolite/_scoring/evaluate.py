@@ -364,7 +364,7 @@ def _names(evidence: Evidence, over: Items) -> tuple[str, ...]:
 def _nulls(
     estimates: _Estimates, cell: tuple[int, ...], rows: Resampled, counts: DrawCounts
 ) -> tuple[Null, ...]:
-    """The nulls, the hardest to beat first."""
+    """The nulls, the strongest first."""
     metric = estimates.metric
     at: tuple[slice | int, ...] = (slice(None), *cell)
     compared = []

@@ -225,8 +225,9 @@ def metric_requests(
         return MissingScore(metric.name, ("concepts that have a place",))
     options = {**(options or needing), **chosen}
     others = metric.choices("over")[1:] if metric.detail and "over" not in chosen else ()
-    further = [MetricRequest(metric, {**options, "over": other}) for other in others]
-    return [MetricRequest(metric, options), *further]
+    further = [{**options, "over": other} for other in others]
+    possible = [each for each in further if not metric.missing(evidence, each)]
+    return [MetricRequest(metric, each) for each in (options, *possible)]
 
 
 def _least_needing(

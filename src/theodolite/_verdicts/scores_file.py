@@ -94,7 +94,7 @@ class ScoreRecord(Record):
     interval: IntervalRecord | None
     """The interval to quote: the first of ``intervals``."""
     null: NullRecord | None
-    """The null hardest to beat: the first of ``nulls``."""
+    """The strongest baseline: the first of ``nulls``."""
     intervals: list[IntervalRecord]
     nulls: list[NullRecord]
     detail: DetailRecord | None

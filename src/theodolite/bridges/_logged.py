@@ -24,7 +24,7 @@ class LoggedScores:
 
     name: str
     numbers: dict[str, float]
-    """Scores by name; the ends of intervals and the null hardest to beat end in .low, .high,
+    """Scores by name; the ends of intervals and the strongest baseline end in .low, .high,
     .null."""
     words: dict[str, str]
     """The bottom line, the answer to each question, which numbers are undefined, whether the run is

@@ -53,7 +53,7 @@ def print_scores(scores: Sequence[Score], *, of_probe: bool = False) -> None:
              f"{score.n_undefined}")
         )  # fmt: skip
     heads = ("question", "score", "options", "value", "interval", "better",
-             "knows nothing, at best", "n", "undefined")  # fmt: skip
+             "strongest baseline", "n", "undefined")  # fmt: skip
     print_table(heads, rows, right=(3, 7, 8))
 
 

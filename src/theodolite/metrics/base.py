@@ -118,7 +118,7 @@ class Metric:
     asked_as: str = ""
     """Its question in words that fit the kind of evidence, where the usual ones do not."""
     threshold_from: Literal["worst", "null"] = "worst"
-    """What that share is counted from: the worst bound, or the null hardest to beat."""
+    """What that share is counted from: the worst bound, or the strongest baseline."""
     share_from: tuple[str, ...] = ()
     """Baselines from the strongest of which the score is also given as a share of the way to the
     best possible, with an interval of that share."""

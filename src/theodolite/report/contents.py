@@ -191,7 +191,7 @@ def _row(score: Score, spec: RunSpec) -> dict[str, Any]:
 
 
 def _against(score: Score) -> tuple[str, str]:
-    """How a score stands to the null that is hardest to beat, and whether that is good."""
+    """How a score stands to the strongest baseline, and whether that is good."""
     null = score.null
     away = None if null is None else better_by(score, null)
     if away is None:

@@ -30,7 +30,7 @@ def with_noun(text: str, noun: str) -> str:
 
 
 def sentence(verdict: Verdict, noun: str = CONCEPTS) -> Markup:
-    """Value, interval, what knowing nothing would get, and what would be enough.
+    """Value, interval, strongest baseline, and threshold.
 
     Where nothing can be told, why not.
     """
@@ -86,17 +86,17 @@ def _without_knowledge(score: Score, verdict: Verdict) -> str:
     """What an explanation without knowledge gets; of a fault, what a model without it would."""
     null = score.null
     if null is None or math.isnan(null.value):
-        return "what knowing nothing would get could not be told"
+        return "no baseline could be computed"
     value = percent(null.value, score)
     if is_defect_metric(score):
         return f"the {null.label} scores {value}"
     if score.metric in catalogue() and if_not_beaten(score, null):
         return f"{null.label} gets {value}"
     if verdict.answer != "no":
-        return f"knowing nothing ({null.label}) gets {value}"
+        return f"the strongest baseline ({null.label}) gets {value}"
     away = better_by(score, null)
     does = "does better" if away is not None and away[1] < 0 else "does as well"
-    return f"knowing nothing ({null.label}) {does}: {value}"
+    return f"the strongest baseline ({null.label}) {does}: {value}"
 
 
 def _in_general(score: Score, verdict: Verdict) -> str:

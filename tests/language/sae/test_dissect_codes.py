@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from planted_maps import PlantedMaps
 
 from support.evidence.codes import planted_codes
-from theodolite._planted.maps import PlantedMaps
 from theodolite._runs.engine.checkpoints import CheckpointStore
 from theodolite._runs.engine.local_processes import CurrentProcess, LocalProcesses
 from theodolite._runs.engine.worker_pool import WorkerPool

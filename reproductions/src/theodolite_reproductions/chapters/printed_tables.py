@@ -83,7 +83,7 @@ def _null_row(before: tuple[str, ...], scores: Sequence[Score | None]) -> Row:
     nulls = [None if score is None else score.null for score in scores]
     names = {null.label for null in nulls if null is not None}
     clean = any(score is not None and is_defect_metric(score) for score in scores)
-    several = "clean null" if clean else "knows nothing, at best"
+    several = "clean null" if clean else "strongest baseline"
     shared = f"{'clean null' if clean else 'null'}: {names.pop()}" if len(names) == 1 else several
     cells = tuple(
         Cell()

@@ -19,7 +19,7 @@ def loses_to_null(score: Score) -> bool:
     """Whether the score loses against its null.
 
     One that looks for a fault loses where it surely exceeds the clean null by more than we accept,
-    as its verdict would say; any other where it is no better than the null hardest to beat.
+    as its verdict would say; any other where it is no better than the strongest baseline.
     """
     null = score.null
     if null is None or math.isnan(null.value) or math.isnan(score.value):

@@ -166,7 +166,7 @@ def _null(score: Score) -> str:
 
 def _null_head(scores: Sequence[Score]) -> str:
     clean = {is_defect_metric(score) for score in scores}
-    return "Knows nothing" if clean == {False} else "Clean null" if clean == {True} else "Null"
+    return "Strongest baseline" if clean == {False} else "Clean null" if clean == {True} else "Null"
 
 
 def _caption(runs: Mapping[str, RunFolder], own: Sequence[Sequence[Score]]) -> str:

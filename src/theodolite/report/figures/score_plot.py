@@ -120,7 +120,7 @@ def _key(axes: Any) -> None:
     marks: list[tuple[str, dict[str, Any]]] = [
         ("score", {"marker": "v", "color": COLORS["ink"], "ls": ""}),
         ("interval", {"color": COLORS["score"], "lw": 6}),
-        ("an explanation that knows nothing",
+        ("strongest baseline",
          {"marker": "|", "ms": 11, "mew": 2, "color": COLORS["null"], "ls": ""}),
         *((zone, {"color": COLORS[f"zone-{zone}"], "lw": 6}) for zone in ZONES),
     ]  # fmt: skip

@@ -47,7 +47,7 @@ class Zone:
 
 @dataclass(frozen=True)
 class NullMark:
-    """The null that is hardest to beat: where it lies and what it is called."""
+    """The strongest baseline: where it lies and what it is called."""
 
     name: str
     value: float

@@ -1,7 +1,7 @@
 """Scores on their axes: right is better, always, and nothing covers an interval.
 
 An axis is a band, colored by what a score there would be answered. Above it a triangle marks the
-score, in it lies the interval, and a line down from it is the null that is hardest to beat.
+score, in it lies the interval, and a line down from it is the strongest baseline.
 """
 
 import math
@@ -84,7 +84,7 @@ class _StripLane:
 
 
 def score_strip(score: Score, *, width: int = 330) -> Markup:
-    """A score with its interval and the null that is hardest to beat, its axis labeled."""
+    """A score with its interval and the strongest baseline, its axis labeled."""
     marks = strip_marks(score)
     lane = _StripLane(EDGE, width - EDGE, 22.0)
     parts = [
@@ -248,7 +248,7 @@ def strip_key(interval: str = "95 % interval") -> list[tuple[Markup, str]]:
     """What the marks of a strip mean: a drawing and its words, four in all."""
     lane = _StripLane(0.0, 16.0, 3.0, 8.0)
     zones = [Zone("no", 0.0, 1.0), Zone("partly", 1.0, 2.0), Zone("yes", 2.0, 3.0)]
-    null = "an explanation that knows nothing; of a fault, a model without it"
+    null = "strongest baseline; of a defect, a model without it"
     entries = [
         (14, [outline("score", "M7 12l-5 -9h10z")], "score"),
         (22, [box("interval", (1, 3), (20, 8), rounded=1)], interval),

@@ -202,5 +202,5 @@ def _why(score: Score, answer: str, *, comparable: bool) -> str:
         return f"another score: {full_title(score)}"
     if answer == "no":
         fault = is_defect_metric(score)
-        return "more than is accepted" if fault else "no better than knowing nothing"
+        return "more than is accepted" if fault else "no better than the strongest baseline"
     return "inconclusive" if answer == "inconclusive" else ""

@@ -11,12 +11,12 @@ from theodolite._stats.resampling import (
     RESAMPLES,
     SEED,
     Draws,
-    UnitResamples,
     Values,
     compute_percentile_ends,
 )
 from theodolite_reproductions.claims.power import detectable_effect
 from theodolite_reproductions.claims.results import EntryAnswer, Figure
+from theodolite_reproductions.unit_resamples import UnitResamples
 
 __all__ = [
     "LEVEL", "RESAMPLES", "SEED", "Draws", "UnitResamples", "Values", "answer_from",

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from jaxtyping import Float, Int
 
-from theodolite._stats.resampling import UnitResamples
 from theodolite.evidence.technique_columns import UNNAMED
 from theodolite_reproductions.findings.techniques.record import TechniqueRow, row_from
 from theodolite_reproductions.findings.techniques.voted_table import VotedTable
+from theodolite_reproductions.unit_resamples import UnitResamples
 
 FACTORS = ("method", "network within method", "image", "person")
 REST = "rest"

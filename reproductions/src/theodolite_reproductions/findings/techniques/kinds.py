@@ -7,9 +7,10 @@ from jaxtyping import Float, Int
 from scipy.special import ndtri
 
 from theodolite._stats.intervals import quantile
-from theodolite._stats.resampling import LEVEL, Draws, UnitResamples
+from theodolite._stats.resampling import LEVEL, Draws
 from theodolite_reproductions.findings.techniques.record import TechniqueRow, row_from
 from theodolite_reproductions.findings.techniques.voted_table import VotedTable
+from theodolite_reproductions.unit_resamples import UnitResamples
 
 OF_TECHNIQUES = ("modality", "network", "method")
 """Kinds of techniques: what is a sample in a claim about them is a technique."""

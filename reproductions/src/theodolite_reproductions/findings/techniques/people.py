@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from theodolite._stats.resampling import Draws, UnitResamples
+from theodolite._stats.resampling import Draws
 from theodolite.evidence.rating_summary import compute_modes, histogram
 from theodolite_reproductions.findings.techniques.record import TechniqueRow, row_from
 from theodolite_reproductions.findings.techniques.scores import TOGETHER
 from theodolite_reproductions.findings.techniques.voted_table import SCALE, VotedTable
+from theodolite_reproductions.unit_resamples import UnitResamples
 
 FIRST = 12
 POWER_NOTE = 0.1

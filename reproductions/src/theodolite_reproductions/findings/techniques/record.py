@@ -5,9 +5,10 @@ from typing import Literal
 
 import numpy as np
 
-from theodolite._stats.resampling import Draws, UnitResamples, compute_percentile_ends
+from theodolite._stats.resampling import Draws, compute_percentile_ends
 from theodolite._storage.records import Record
 from theodolite._verdicts.scores_file import written
+from theodolite_reproductions.unit_resamples import UnitResamples
 
 
 class TechniqueRow(Record):

@@ -12,10 +12,11 @@ import numpy as np
 from jaxtyping import Float
 
 from theodolite._stats.ranks import average_ranks
-from theodolite._stats.resampling import Draws, UnitResamples
+from theodolite._stats.resampling import Draws
 from theodolite_reproductions.findings.techniques.kinds import group_means
 from theodolite_reproductions.findings.techniques.record import TechniqueRow, row_from
 from theodolite_reproductions.findings.techniques.voted_table import VotedTable
+from theodolite_reproductions.unit_resamples import UnitResamples
 
 Over: TypeAlias = Literal["all", "within techniques", "between techniques"]
 OVER: tuple[Over, ...] = ("all", "within techniques", "between techniques")

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from theodolite._stats.resampling import UnitResamples
 from theodolite.evidence.technique_columns import EXPLANATIONS, PEOPLE, VOTES, Tables
 from theodolite_reproductions.findings.techniques.record import TechniqueRow, row_from
+from theodolite_reproductions.unit_resamples import UnitResamples
 
 ALL = "all"
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from theodolite._stats.resampling import UnitResamples
 from theodolite_reproductions.datasets.votes.word_overlap import overlaps
 from theodolite_reproductions.findings.techniques.record import TechniqueRow, row_from
 from theodolite_reproductions.findings.techniques.voted_table import VotedTable
+from theodolite_reproductions.unit_resamples import UnitResamples
 
 FIRST = 5
 """So many concepts are named, those that speak most for the class."""

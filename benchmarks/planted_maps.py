@@ -5,7 +5,6 @@ Everything is a pure function of the seed and the image's number, so any shard c
 
 import hashlib
 import json
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property
 
@@ -20,24 +19,6 @@ Batch = tuple[
     Float32[np.ndarray, "images units height width"],
     UInt16[np.ndarray, "images 2 rows columns"],
 ]
-
-
-def planted_maps(  # noqa: PLR0913  each size is a choice
-    n_images: int,
-    n_units: int,
-    n_concepts: int,
-    grid: int = 28,
-    side: int = 7,
-    seed: int = 0,
-    *,
-    batch: int = 512,
-) -> Iterator[Batch]:
-    """Activations and label maps, a batch at a time."""
-    maps = PlantedMaps(
-        n_images=n_images, n_units=n_units, n_concepts=n_concepts, side_of_grid=grid,
-        side=side, seed=seed, shard_rows=batch,
-    )  # fmt: skip
-    return (maps.shard(number) for number in range(-(-n_images // batch)))
 
 
 @dataclass(frozen=True, kw_only=True)
