@@ -269,7 +269,7 @@ class AttributionFit(SampleMean):
         >>> change = [[2.0, -1.0, 1.0, 0.0, 2.0, -1.0]]  # of 2 x1 - x2 at (1, 1, 1)
         >>> attribution_fit([[1.0, -1.0, 0.0]], subsets == 1, change).round(4)
         array([[0.9733],
-               [0.9608]])
+               [0.982 ]])
     """
 
     @classmethod
