@@ -6,6 +6,7 @@ Of theodolite, theodolite-study and theodolite-reproductions. Runs where the req
 build are installed. The last lines are the paths of the wheels.
 """
 
+import re
 import subprocess
 import sys
 import tarfile
@@ -48,6 +49,8 @@ NEEDED = {
     ),
 }
 """What the wheels of each distribution must have in them."""
+RELATIVE = re.compile(r"!?\[[^\]]*\]\((?!https?:|#)|(?:src|href)=")
+"""Links and images that lead nowhere from the description of a wheel."""
 FOREIGN = ("tests/", "benchmarks/", "runs/", "docs/", "deploy/")
 
 
@@ -73,11 +76,15 @@ def distribution(folder: str, out: Path) -> Path:
             packed.extractall(unpacked, filter="data")
         (source,) = Path(unpacked).iterdir()
         wheel = build("wheel", source, out)
-    names = zipfile.ZipFile(wheel).namelist()
+    packed_wheel = zipfile.ZipFile(wheel)
+    names = packed_wheel.namelist()
     missing = [item for item in NEEDED[folder] if not any(name.startswith(item) for name in names)]
     assert not missing, f"the wheel lacks {missing}"
     foreign = [name for name in names if name.startswith(FOREIGN)]
     assert not foreign, f"the wheel has {foreign[:3]}"
+    (metadata,) = [name for name in names if name.endswith(".dist-info/METADATA")]
+    relative = RELATIVE.findall(packed_wheel.read(metadata).decode())
+    assert not relative, f"the description has relative links: {relative[:3]}"
     print("; ".join(f"{p.name}: {p.stat().st_size / 1e6:.1f} MB" for p in (archive, wheel)))
     return wheel
 

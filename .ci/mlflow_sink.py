@@ -1,7 +1,8 @@
 r"""Checks the bridge to MLflow in an environment that has MLflow: it does not go with our lock.
 
     python -m venv mlf
-    mlf/bin/pip install --no-compile mlflow-skinny==3.17.2 hatchling editables jaxtyping jinja2 \
+    mlf/bin/pip install --no-compile mlflow-skinny==3.17.2 editables hatchling \
+        hatch-fancy-pypi-readme jaxtyping jinja2 \
         latex2mathml numba pillow pyarrow pyyaml rich safetensors scikit-learn scipy \
         threadpoolctl typer
     mlf/bin/pip install --no-compile --no-deps --no-build-isolation .

@@ -4,8 +4,7 @@
 
 NAME is a tag (v0.2.0) or a branch. A tag goes to TREE/0.2 and, if no newer one is there, to
 TREE/stable; a branch to TREE/dev. ``versions.json`` lists all, newest first; every page but those
-of the newest release says so at its top, and the root leads to stable. Canonical links lead to
-stable already (``html_baseurl``).
+of the newest release says so at its top, and the root leads to stable.
 """
 
 import json

@@ -5,7 +5,8 @@
 Makes an environment in FOLDER with nothing but the wheel, or adds to it what an extra needs
 (``WHEEL[testing]``). Of each page, in an empty folder, it takes commands, files and code in their
 order, as a reader would, and prints what was typed and what came. A block below a heading that
-names an extra (``theodolite[torch]``) runs in the environment FULL, on the files of the wheel.
+names an extra (``theodolite[torch]``), or that begins with one (``# needs theodolite[tabular]``),
+runs in the environment FULL, on the files of the wheel.
 ``<!-- exit: 6 -->`` before a block promises an exit code, ``<!-- output -->`` before a block of
 text that the code above it prints just this.
 """
@@ -28,6 +29,7 @@ PART = re.compile(
 )
 FILE = re.compile(r"`(\w+\.(?:py|yaml))`")
 EXTRA = re.compile(r"theodolite\[(\w+)\]")
+NEEDS = re.compile(r"\A# needs theodolite\[(\w+)\]\n")
 ALONE = ("unshare", "--map-root-user", "--net")
 """A process without a network, where the machine allows such."""
 NOWHERE = dict.fromkeys(("http_proxy", "https_proxy", "all_proxy"), "http://127.0.0.1:9")
@@ -43,7 +45,7 @@ class Part:
     file: str
     """What the words before it call it."""
     extra: str
-    """What its heading says that it needs."""
+    """What its heading or its first line says that it needs."""
 
 
 def parts(page: str) -> Iterator[Part]:
@@ -56,7 +58,8 @@ def parts(page: str) -> Iterator[Part]:
             extra = "".join(EXTRA.findall(match["heading"]))
         else:
             file = named[-1] if named else ""
-            yield Part(match["kind"], match["text"], match["mark"] or "", file, extra)
+            own = "".join(NEEDS.findall(match["text"])) or extra
+            yield Part(match["kind"], match["text"], match["mark"] or "", file, own)
 
 
 class Reader:

@@ -4,12 +4,11 @@ Nothing on its pages is fetched from elsewhere: mathematics is MathML, made at b
 are no web fonts. Pages of single scores, the changelog and the gallery are made into ``_made``.
 """
 
+import os
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
-
-import addresses
 
 import theodolite
 from theodolite.report.palette import palette
@@ -87,7 +86,7 @@ def furo_colors(*, dark: bool) -> dict[str, str]:
 html_theme = "furo"
 html_title = f"theodolite {release}"
 html_logo = html_favicon = "../src/theodolite/report/templates/logo.svg"
-html_baseurl = f"{addresses.documentation()}/stable/"
+html_baseurl = os.environ.get("THEODOLITE_SITE", "")
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_js_files = ["copy.js"]

@@ -3,14 +3,11 @@
 python docs/_ext/check_site.py SITE
 """
 
-import re
 import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
-
-import addresses
 
 from theodolite.metrics.catalogue import catalogue
 
@@ -71,15 +68,6 @@ def _nowhere(path: Path, pages: dict[Path, Page]) -> Iterator[str]:
             yield f"{link}, which has no such place"
 
 
-def astray(site: Path) -> Iterator[str]:
-    """Links of the README into the documentation that lead to no page of this site."""
-    readme = (addresses.PROJECT.parent / "README.md").read_text("utf-8")
-    base = f"{addresses.documentation()}/stable/"
-    for link in re.findall(rf"{re.escape(base)}([^)\"]+)", readme):
-        if not (site / link).is_file():
-            yield f"README.md leads to {link}, which is not there"
-
-
 def unexplained(site: Path) -> Iterator[str]:
     """Metrics of the catalogue without a page, or with one that leaves something out."""
     for name in catalogue():
@@ -91,6 +79,6 @@ def unexplained(site: Path) -> Iterator[str]:
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
-    found = [*faults(folder), *astray(folder), *unexplained(folder)]
+    found = [*faults(folder), *unexplained(folder)]
     sys.stdout.write("".join(f"{line}\n" for line in found))
     sys.exit(bool(found))

@@ -72,7 +72,8 @@ def wheels(place: Path, python: str) -> Path:
     run(
         sys.executable, "-m", "pip", "download", "--quiet", "--dest", folder,
         "--constraint", ROOT / "requirements" / "lock.txt", "--python-version", python,
-        "--only-binary=:all:", *_requirements(place), "hatchling>=1.26",
+        "--only-binary=:all:", *_requirements(place),
+        "hatch-fancy-pypi-readme>=24", "hatchling>=1.26",
     )  # fmt: skip
     (place / "pip.conf").write_text("[global]\nno-index = true\nfind-links = /wheels\n")
     return folder

@@ -72,8 +72,6 @@ def test_the_recipe_is_of_this_version_and_tries_the_first_commands() -> None:
     content = recipe()
     assert content["context"]["version"] == theodolite.__version__
     assert content["tests"][-1]["script"] == ["theodolite doctor", "theodolite demo"]
-    for name, key in (("Homepage", "homepage"), ("Documentation", "documentation")):
-        assert f'{name} = "{content["about"][key]}"' in project()
     assert content["about"]["summary"] in project()
 
 

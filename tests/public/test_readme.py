@@ -1,12 +1,12 @@
 """The first page, wherever it is shown: its addresses, its scores and its citation."""
 
+import importlib
 import re
-import runpy
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
+import pytest
 import yaml
 
 import theodolite
@@ -15,13 +15,6 @@ from theodolite.questions import QUESTIONS
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
-OTHERS = ("https://img.shields.io/", "https://pypi.org/project/theodolite/")
-
-
-def addresses() -> dict[str, str]:
-    """What pyproject.toml says, read as the site reads it."""
-    module: dict[str, Any] = runpy.run_path(str(ROOT / "docs/_ext/addresses.py"))
-    return module["urls"]()
 
 
 def links(text: str) -> list[str]:
@@ -30,29 +23,28 @@ def links(text: str) -> list[str]:
     return [markdown or html for markdown, html in pairs]
 
 
-def test_every_link_is_absolute_and_of_the_project() -> None:
-    urls = addresses()
-    assert set(urls) == {"Homepage", "Documentation", "Source", "Issues", "Changelog"}
-    assert len(links(README)) > 20
-    own = (f"{urls['Documentation']}/stable/", f"{urls['Source']}/")
-    strays = [link for link in links(README) if not link.startswith((*own, *OTHERS))]
-    assert not strays
+def test_links_are_files_of_the_repository() -> None:
+    targets = [link.partition("#")[0] for link in links(README)]
+    assert len(targets) > 20
+    assert [target for target in targets if not (ROOT / target).is_file()] == []
 
 
-def test_files_that_it_names_are_there() -> None:
-    base = f"{addresses()['Source']}/blob/main/"
-    names = [link.removeprefix(base) for link in links(README) if link.startswith(base)]
-    assert names
-    assert all((ROOT / name).is_file() for name in names)
+def test_files_without_invented_hosts() -> None:
+    """Nothing has a placeholder for an address that does not exist yet."""
+    listed = subprocess.run(
+        ["git", "grep", "-lE", r"theodolite\.(example|invalid)", "--", "."],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert set(listed.stdout.split()) <= {"tests/public/test_readme.py"}
 
 
-def test_no_other_page_has_another_address() -> None:
-    """Whoever fills in the addresses changes one word in all files."""
-    host = re.escape(addresses()["Homepage"].removeprefix("https://"))
-    paths = [ROOT / name for name in ("CITATION.cff", "pyproject.toml", "README.md", "docs/faq.md")]
-    for path in paths:
-        stated = re.findall(r"https://[\w.]*theodolite\.[\w.]+", path.read_text("utf-8"))
-        assert stated and all(re.search(rf"{host}$", address) for address in stated), path
+def test_description_of_the_wheel_has_no_relative_link() -> None:
+    core = pytest.importorskip("hatchling.metadata.core", reason="no hatchling")
+    pytest.importorskip("hatch_fancy_pypi_readme", reason="no hatch-fancy-pypi-readme")
+    manager = importlib.import_module("hatchling.plugin.manager").PluginManager()
+    description = core.ProjectMetadata(str(ROOT), manager).core.readme
+    assert links(description) == []
+    assert "Tables (`docs/tables.md`)" in description and "*A theodolite report: " in description
 
 
 def test_its_scores_decide_the_questions_that_they_stand_beside() -> None:
@@ -66,7 +58,7 @@ def test_its_scores_decide_the_questions_that_they_stand_beside() -> None:
 
 def test_functions_that_it_names_need_one_import() -> None:
     names = sorted(set(re.findall(r"`(theodolite(?:\.\w+)+)\(", README)))
-    assert "theodolite.bridges.shap.attribution_evidence" in names
+    assert "theodolite.audit_attributions" in names
     code = "\n".join(["import theodolite", *names])
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -79,6 +71,3 @@ def test_one_citation() -> None:
     assert f"version = {{{theodolite.__version__}}}" in block
     assert f"title   = {{{cited['title']}}}" in block
     assert f"year    = {{{cited['date-released'].year}}}" in block
-    urls = addresses()
-    assert (cited["url"], cited["repository-code"]) == (urls["Homepage"], urls["Source"])
-    assert f"url     = {{{urls['Homepage']}}}" in block
