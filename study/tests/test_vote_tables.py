@@ -311,12 +311,12 @@ def with_registered(monkeypatch: pytest.MonkeyPatch) -> None:
     text = (Path(__file__).parents[2] / "pyproject.toml").read_text()
     (line,) = re.findall(r'^study_votes = "([\w.:]+)"$', text, re.MULTILINE)
     point = importlib.metadata.EntryPoint("study_votes", line, "theodolite.datasets")
-    there = registry.registered
+    find = registry.find_registered
 
-    def registered(group: str) -> dict[str, importlib.metadata.EntryPoint]:
-        return there(group) | ({"study_votes": point} if group == "datasets" else {})
+    def find_with_votes(group: str) -> dict[str, importlib.metadata.EntryPoint]:
+        return find(group) | ({"study_votes": point} if group == "datasets" else {})
 
-    monkeypatch.setattr(registry, "registered", registered)
+    monkeypatch.setattr(registry, "find_registered", find_with_votes)
 
 
 def test_a_run_learns_from_an_export(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
