@@ -1,4 +1,8 @@
-"""Results: scores, never bare numbers, with intervals, nulls and counts; and verdicts."""
+"""What an audit returns: scores with intervals, baselines and counts, and verdicts.
+
+Scoring creates scores, `_verdicts` creates verdicts, and reports and run files read both. Nothing
+is computed here.
+"""
 
 import importlib
 import math
@@ -13,7 +17,7 @@ from theodolite.questions import Question
 
 LONGEST_SCORE = 160
 LONGEST_VERDICT = 120
-"""Characters of a ``repr``: a list of results is read line by line."""
+"""Maximum number of characters of a ``repr``, so that each result of a list fits on one line."""
 Answer = Literal["yes", "partly", "no", "inconclusive", "not_evaluated"]
 Better = Literal["higher", "lower"]
 Scope = Literal["fixed", "population"]
@@ -27,17 +31,18 @@ Reason = Literal[
     "metric_error",
     "probe_only",
 ]
-"""Why a question cannot be answered, or was not asked of the network; empty where it can."""
+"""Why a question has no answer, or one for a probe only (``probe_only``); empty if it has one."""
 Items = str
-"""What a score has detail of: ``concepts``, ``pairs`` of these, ``classes``, ``units``, or another
-named axis of its evidence."""
+"""Items that a score has one value each for: ``concepts``, ``pairs``, ``classes``, ``units``, or
+another named axis of its evidence."""
 Source = str
-"""What an interval is over: ``samples``, ``clusters``, ``seeds``, ``shuffles``, or items."""
+"""What was varied to compute an interval: ``samples``, ``clusters``, ``seeds``, ``shuffles``, or
+items."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """Where the value would fall again, and what was varied to find out."""
+    """Confidence interval of a score or of a difference, and what was varied to compute it."""
 
     low: float
     high: float
@@ -45,31 +50,30 @@ class Interval:
     over: Source
     method: str
     n: int
-    """How many resamples, seeds or shuffles."""
+    """Number of resamples, seeds or shuffles."""
     scope: Scope = "fixed"
-    """What it is about: these concepts, classes, units, raters or trained models on new samples, or
-    the population that they were drawn from."""
+    """``fixed``: it holds for these concepts, classes, units, raters or models on new samples;
+    ``population``: also for new ones from the population that they were drawn from."""
     error: float | None = None
-    """The standard error behind it; none where draws were counted instead."""
+    """Standard error; None if the interval was not computed from one."""
     df: float | None = None
     """Degrees of freedom of its Student t."""
 
 
 @dataclass(frozen=True)
 class Null:
-    """The same score with the explanation made meaningless, and how far we are from it."""
+    """Baseline: the score of an uninformative explanation, and its difference from the score."""
 
     name: str
     value: float
     difference: Interval | None
-    """Interval of score minus null: resampled together, or over the null's own shuffles."""
+    """Interval of score minus baseline: paired resamples, or the draws of the baseline."""
     per_seed: tuple[float, ...] = ()
-    """The null of each seed of the experiment, where there are several."""
+    """Baseline of each seed of the experiment, if there are several."""
     p: float | None = None
-    """How likely chance alone would put the score as far from this null, on either side."""
+    """Two-sided p-value of the hypothesis that the score equals this baseline."""
     draws: tuple[float, ...] = ()
-    """The score of each of its draws, where these travel in the evidence: a claim must exceed
-    all of them."""
+    """Score of each draw, if the evidence contains draws: a claim must exceed all of them."""
     label: str = ""
     """Display text; the name with spaces if not given."""
 
@@ -80,85 +84,88 @@ class Null:
 
 @dataclass(frozen=True)
 class DefectTest:
-    """What a score that looks for a fault shows: p-values, each doubled for its two sides."""
+    """Interval and p-values of a score that measures a defect, such as leakage.
+
+    Each p-value is doubled, because the test has two sides.
+    """
 
     low: float
     high: float
-    """Between which the fault lies, at the level of the quoted interval."""
+    """Interval of the defect, at the level of the interval to quote."""
     p_below_tolerance: float
-    """Of a fault as large as is accepted, or larger."""
+    """Null hypothesis: the defect is at least the tolerance."""
     p_nonzero: float
-    """Of no fault."""
+    """Null hypothesis: there is no defect."""
     p_above_tolerance: float
-    """Of a fault as large as is accepted, or smaller."""
+    """Null hypothesis: the defect is at most the tolerance."""
     error: float
-    """Standard error of a fault of the size that is accepted."""
+    """Standard error of a defect as large as the tolerance."""
     df: float
 
 
 @dataclass(frozen=True)
 class AnnotationAllowance:
-    """How much of a leak wrong annotations of the concepts could explain."""
+    """How much of the measured leakage wrong annotations of the concepts could explain."""
 
     error: float
-    """Rate of wrong annotations that is allowed for; the largest, where concepts differ."""
+    """Assumed rate of wrong annotations; the largest one, if concepts differ."""
     declared: bool
-    """Whether the evidence says so, or the default is assumed."""
+    """True if the evidence declares the rate, False if it is the default."""
     share: float
-    """The score that honest values could reach because of them."""
+    """Score that values without leakage could reach because of wrong annotations."""
     p_nonzero: float
-    """Of a fault of that share, or smaller."""
+    """Null hypothesis: the defect is at most ``share``."""
     p_above_tolerance: float
-    """Of a fault of the tolerance and that share together, or smaller."""
+    """Null hypothesis: the defect is at most the tolerance plus ``share``."""
     tipping: float | None
-    """The smallest rate tried that would explain the lower end; None if none does."""
+    """Smallest rate tried that would explain the lower end of the interval; None if none does."""
 
 
 @dataclass(frozen=True)
 class Caveat:
-    """Why some answers cannot be read from a score, whatever its value."""
+    """Reason why a score rules out some answers, whatever its value."""
 
     reason: Reason
     summary: str
     answers: tuple[Answer, ...] = ("yes", "partly", "no")
-    """The answers that it stands against."""
+    """Answers that it rules out."""
 
 
 @dataclass(frozen=True, eq=False)
 class DetailDraws:
-    """Each concept, class or unit held against draws of a null that travel in the evidence."""
+    """Comparison of each concept, class or unit with the baseline draws of the evidence."""
 
     null: str
     mean: Float[np.ndarray, " n"]
-    """Over the draws."""
+    """Mean over the draws."""
     low: Float[np.ndarray, " n"]
     high: Float[np.ndarray, " n"]
-    """Between which value minus mean lies."""
+    """Interval of value minus mean."""
     beaten: Float[np.ndarray, " n"]
-    """How many draws the value is better than."""
+    """Number of draws that the value beats."""
     n: Float[np.ndarray, " n"]
-    """Draws that are defined."""
+    """Number of defined draws."""
     answers: tuple[Answer, ...]
-    """Whether each is better than the draws: than all of them, and surely than their mean."""
+    """Whether each value beats all draws and is significantly better than their mean."""
 
 
 @dataclass(frozen=True, eq=False)
 class DetailTests:
-    """Tests of the fault of each concept; p-values are doubled for their two sides."""
+    """Test of the defect of each concept; p-values are doubled, because the test has two sides."""
 
     tolerance: float
     low: Float[np.ndarray, " n"]
     high: Float[np.ndarray, " n"]
     p_below_tolerance: Float[np.ndarray, " n"]
     p_above_tolerance: Float[np.ndarray, " n"]
-    """Allows for wrong annotations."""
+    """Takes wrong annotations into account."""
     allowance: Float[np.ndarray, " n"]
-    """What wrong annotations could explain."""
+    """Part of the defect that wrong annotations could explain."""
 
 
 @dataclass(frozen=True)
 class Detail:
-    """The score of each concept, class or unit behind the headline."""
+    """Score of each concept, class or unit."""
 
     over: Items
     names: tuple[str, ...]
@@ -166,22 +173,22 @@ class Detail:
     low: Float[np.ndarray, " n"] | None
     high: Float[np.ndarray, " n"] | None
     chosen: Float[np.ndarray, " n"] | None = None
-    """The same on the samples that something was chosen on: no evidence, and beside the value so
-    that a reader sees by how much it flatters."""
+    """Values on the samples that were used to choose something, such as a unit. They are biased
+    upward and shown only for comparison."""
     draws: DetailDraws | None = None
     tests: DetailTests | None = None
 
 
 @dataclass(frozen=True)
 class Share:
-    """How much of the way from a baseline to the best possible a score has gone."""
+    """Score rescaled so that 0 is a baseline and 1 is the best possible."""
 
     value: float
     """At most 1."""
     low: float
     high: float
     null: str
-    """The baseline, by name."""
+    """Name of the baseline."""
     room: float
     """The best possible minus the baseline."""
     error: float
@@ -190,7 +197,7 @@ class Share:
 
 @dataclass(frozen=True)
 class PairShare:
-    """Two concepts, and the weight of models that use the product of their values."""
+    """Two concepts, and the weight of the models that use the product of their values."""
 
     first: str
     second: str
@@ -199,7 +206,7 @@ class PairShare:
 
 @dataclass(frozen=True, repr=False)
 class Score:
-    """One number that can be relied upon as far as its interval and its nulls allow."""
+    """Value of one metric with its intervals, baselines, counts and options."""
 
     metric: str
     version: int
@@ -208,44 +215,44 @@ class Score:
     better: Better
     bounds: tuple[float, float]
     best: float
-    """The best that any explanation could score on this evidence."""
+    """Best score that any explanation could reach on this evidence."""
     n: int
     n_undefined: int
     n_unit: str
-    """What was counted: samples, concepts, classes, units."""
+    """What ``n`` counts: samples, concepts, classes or units."""
     options: dict[str, Any] = field(default_factory=dict)
     intervals: tuple[Interval, ...] = ()
-    """The first is the one to quote; the others vary something else."""
+    """The first is the one to quote; the others vary something else, such as seeds."""
     nulls: tuple[Null, ...] = ()
-    """The strongest first."""
+    """Baselines, the strongest first."""
     detail: Detail | None = None
     per_seed: tuple[float, ...] = ()
-    """The value of each seed of the experiment, where there are several."""
+    """Value of each seed of the experiment, if there are several."""
     n_samples: int | None = None
-    """How many samples it was computed from, whatever ``n`` counts."""
+    """Number of samples that it was computed from, whatever ``n`` counts."""
     n_clusters: int | None = None
-    """How many clusters the samples come in; none where each is its own."""
+    """Number of clusters of samples; None if samples are not clustered."""
     defect: DefectTest | None = None
-    """Of a score that looks for a fault."""
+    """Set for a score that measures a defect."""
     caveat: Caveat | None = None
     n_labels: int | None = None
     """Number of labels, for a score that reads them."""
     n_rarest_label: int | None = None
-    """Samples or clusters of the rarest label."""
+    """Number of samples or clusters of the rarest label."""
     n_concepts: int | None = None
     """Number of concepts, for a score that reads all of them together."""
     annotation: AnnotationAllowance | None = None
-    """What wrong annotations could explain, for a score that allows for them."""
+    """Set for a score that takes wrong annotations into account."""
     pairs: tuple[PairShare, ...] = ()
-    """Pairs of concepts whose values tell something together, the heaviest first."""
+    """Pairs of concepts that are informative only together, the largest weight first."""
     n_required: int | None = None
-    """Samples or clusters that the good answer needs, for a score that knows."""
+    """Number of samples or clusters that the best answer requires, if the metric computes it."""
     share: Share | None = None
-    """Of a score that is read as a share of the way to the best possible."""
+    """Set for a score that is reported as a share of the headroom above a baseline."""
     facts: dict[str, float] = field(default_factory=dict)
     """Numbers about the evidence that a verdict reads beside the value."""
     sweep: tuple["Score", ...] = field(default=(), repr=False, compare=False)
-    """Of ``theodolite.score``: the scores with the other values of options that take several."""
+    """Scores for the other values of swept options; set by ``theodolite.score`` only."""
 
     @property
     def interval(self) -> Interval | None:
@@ -261,7 +268,7 @@ class Score:
         return float(self.value)
 
     def __repr__(self) -> str:
-        """The number, how sure it is, what to hold it against: one line."""
+        """Return value, interval, baseline and options on one line."""
         low_high = ""
         if self.interval is not None:
             low_high = f" [{number_text(self.interval.low)}, {number_text(self.interval.high)}]"
@@ -276,22 +283,22 @@ class Score:
         return str(viewer().score_html(self))
 
     def describe(self) -> str:
-        """What the score's card says of it, with this number."""
+        """Return the text of the metric's card, filled in with this score."""
         return str(viewer().description(self))
 
 
 @dataclass(frozen=True)
 class Failed:
-    """A score that was asked for and could not be computed, because its metric raised an error."""
+    """A requested score that was not computed because its metric raised an error."""
 
     metric: str
     options: dict[str, Any]
     stage: str
-    """What it was at: ``value``, ``null NAME``, ``ideal`` (the best possible), ``read`` (from sums
-    to a score) or ``options`` (those that suit the evidence)."""
+    """Step that failed: ``value``, ``null NAME``, ``ideal`` (the best possible score), ``read``
+    (from sums to a score) or ``options`` (choosing options that suit the evidence)."""
     error: str
     places: tuple[str, ...] = field(default=(), repr=False, compare=False)
-    """Where it happened: file, line and function, the innermost last."""
+    """Traceback: file, line and function of each frame, the innermost last."""
 
     def __str__(self) -> str:
         options = ", ".join(f"{name}={value}" for name, value in self.options.items())
@@ -309,15 +316,15 @@ class Verdict:
     summary: str
     score: Score | None = None
     reason: Reason = ""
-    """Why it cannot be told, or was asked of a stand-in only."""
+    """Why the answer is inconclusive, not evaluated, or about a probe only."""
     p: float | None = None
-    """Of the claim, corrected for the other questions (Holm)."""
+    """p-value of the claim, Holm-corrected for the other questions."""
     min_detectable_effect: float | None = None
-    """The smallest effect that would be seen in four of five such samples."""
+    """Smallest effect that samples like these detect with 80 % power."""
     n_required: int | None = None
-    """Samples that an effect of use would need."""
+    """Number of samples required to detect the smallest relevant effect."""
     needs: str = ""
-    """Arguments without which it was not evaluated, such as ``masks=``."""
+    """Missing arguments that evaluating it requires, such as ``masks=``."""
 
     def __repr__(self) -> str:
         metric = "" if self.score is None else f"{self.score.metric} "
@@ -329,7 +336,7 @@ class Verdict:
 
 
 class Verdicts(tuple[Verdict, ...]):
-    """The verdicts in the order of the questions; ``[]`` takes a place or a question."""
+    """Verdicts in the order of the questions; ``[]`` takes an index or a question."""
 
     __slots__ = ()
 
@@ -348,7 +355,7 @@ class Verdicts(tuple[Verdict, ...]):
 
 
 def number_text(value: float) -> str:
-    """A number in three digits, or that there is none.
+    """Format a number with three significant digits; NaN is "undefined".
 
     >>> number_text(0.04123), number_text(float("nan"))
     ('0.0412', 'undefined')
@@ -357,8 +364,8 @@ def number_text(value: float) -> str:
 
 
 def viewer(name: str = "notebook") -> Any:
-    """The module that draws results for people.
+    """Return a module of `report` that renders results for notebooks.
 
-    It lies above what it draws, so it is looked up by name.
+    It is imported by name because `report` imports this module.
     """
     return importlib.import_module(f"theodolite.report.{name}")
