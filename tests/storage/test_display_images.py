@@ -271,12 +271,12 @@ def changed_child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str) 
 
 BAD = """
 import os, signal, time
-before = child.cleaned
-def cleaned(content, longest):
+before = child.decode_image
+def decode_image(content, longest):
     if len(content) > 1000:
         {what}
     return before(content, longest)
-child.cleaned, child.CPU_SECONDS = cleaned, 0
+child.decode_image, child.CPU_SECONDS = decode_image, 0
 """
 
 

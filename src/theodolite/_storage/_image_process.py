@@ -1,4 +1,8 @@
-"""The other process, which decodes images from strangers. Run as a file; it imports Pillow."""
+"""Decode untrusted images in a separate, confined process.
+
+`display_images` starts this file as a script and talks to it over stdin and stdout: a request holds
+an image file, the answer holds its pixels as a new PNG or JPEG, or the reason for a refusal.
+"""
 
 import contextlib
 import io
@@ -20,16 +24,17 @@ from PIL import (
 
 try:
     import resource
-except ImportError:  # not a Unix: there are no limits but the parent's clock
+except ImportError:  # not Unix: the parent's timeout is the only limit
     resource = None  # type: ignore[assignment]
 
-# They register themselves; Pillow must not look for more once files can no longer be opened.
+# Importing a plugin registers it. Pillow would load them later, when files can no longer be opened.
 PLUGINS = (JpegImagePlugin, MpoImagePlugin, PngImagePlugin, TiffImagePlugin, WebPImagePlugin)
 FORMATS = ("PNG", "JPEG", "WEBP")
 MAX_PIXELS = 40_000_000
 MEMORY_BYTES = 1 << 30
 CPU_SECONDS = 20
 ORIENTATION = 0x0112
+"""EXIF tag of the camera's orientation."""
 TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -40,30 +45,31 @@ TURNS = {
     8: Image.Transpose.ROTATE_90,
 }
 REQUEST = struct.Struct(">II")
-"""The longest side, the number of bytes."""
+"""Request header: maximum side length in pixels, number of bytes that follow."""
 ANSWER = struct.Struct(">cIII")
-"""What it is (P, J, or R for refused), width, height, the number of bytes."""
+"""Answer header: kind (P for PNG, J for JPEG, R for refused), width, height, number of bytes."""
 READY = b"\x01"
+"""Byte that is sent once the process is confined and accepts requests."""
 
 
 class Refused(Exception):
-    """What came instead of an image."""
+    """The image is refused; the message says what was found instead."""
 
 
-def cleaned(content: bytes, longest: int) -> tuple[Image.Image, bool]:
-    """The plain image, and whether it came as JPEG. Nothing but its pixels is left."""
+def decode_image(content: bytes, longest: int) -> tuple[Image.Image, bool]:
+    """Return an upright RGB image without metadata, and whether the file was a JPEG."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", Image.DecompressionBombWarning)
         warnings.filterwarnings("ignore", category=UserWarning)  # on metadata that is dropped
         with Image.open(io.BytesIO(content), formats=FORMATS) as image:
-            photograph = image.format in {"JPEG", "MPO"}  # telephones add a second, smaller one
+            photograph = image.format in {"JPEG", "MPO"}  # MPO: phones add a second, smaller image
             if getattr(image, "is_animated", False) and not photograph:
                 raise Refused("an animation")
             turn = TURNS.get(_orientation(image))
             plain = _as_rgb(image, longest)
     if turn is not None:
         plain = plain.transpose(turn)
-    # a new image: the old one carries its profile, comments and place names along
+    # a new image: the old one keeps its color profile, comments and location
     return Image.frombytes("RGB", plain.size, plain.tobytes()), photograph
 
 
@@ -71,11 +77,11 @@ def _orientation(image: Image.Image) -> int:
     try:
         return int(image.getexif().get(ORIENTATION, 1))
     except (SyntaxError, ValueError, TypeError, KeyError, OSError, struct.error):
-        return 1  # cameras write broken ones; the image is as it is
+        return 1  # some cameras write broken metadata; the image is not rotated
 
 
 def _as_rgb(image: ImageFile.ImageFile, longest: int) -> Image.Image:
-    """Red, green and blue, no larger than asked for; what is transparent is white."""
+    """Convert to RGB on white and reduce to the maximum side length."""
     colored: Image.Image = image
     if image.mode.startswith("I"):  # 16 bits a pixel, which Pillow would cut off at 255
         colored = image.convert("I").point(lambda value: value * (1 / 257)).convert("RGB")
@@ -91,8 +97,8 @@ def _as_rgb(image: ImageFile.ImageFile, longest: int) -> Image.Image:
     return Image.alpha_composite(white, colored).convert("RGB")
 
 
-def encoded(image: Image.Image, *, photograph: bool) -> bytes:
-    """The file's bytes: JPEG for photographs, PNG for all else."""
+def encode_image(image: Image.Image, *, photograph: bool) -> bytes:
+    """Return the bytes of a file: JPEG for photographs, PNG otherwise."""
     buffer = io.BytesIO()
     if photograph:
         image.save(buffer, "JPEG", quality=92, subsampling=0)
@@ -102,7 +108,7 @@ def encoded(image: Image.Image, *, photograph: bool) -> bytes:
 
 
 def main() -> None:
-    """Answer requests until there are none. What cannot be decoded is refused, not fatal."""
+    """Answer requests until stdin ends; refuse what cannot be decoded."""
     Image.MAX_IMAGE_PIXELS = MAX_PIXELS  # Pillow warns above it, and here a warning is an error
     _warm_up()
     _confine()
@@ -116,10 +122,10 @@ def main() -> None:
 
 
 def _answer(content: bytes, longest: int, stdout: BinaryIO) -> None:
-    _more_time()
+    _extend_cpu_limit()
     try:
-        image, photograph = cleaned(content, longest)
-        answer = encoded(image, photograph=photograph)
+        image, photograph = decode_image(content, longest)
+        answer = encode_image(image, photograph=photograph)
         kind, size = b"J" if photograph else b"P", image.size
     except Refused as refused:
         kind, size, answer = b"R", (0, 0), str(refused).encode()
@@ -133,30 +139,30 @@ def _answer(content: bytes, longest: int, stdout: BinaryIO) -> None:
 
 
 def _warm_up() -> None:
-    """Pillow loads parts of itself when it first needs them: let it be now."""
+    """Make Pillow load its lazy parts while files can still be opened."""
     exif = Image.Exif()
     exif[ORIENTATION] = 6
     for kind in FORMATS:
         buffer = io.BytesIO()
         Image.new("RGB", (8, 8)).save(buffer, kind, exif=exif)
-        image, photograph = cleaned(buffer.getvalue(), 4)
-        encoded(image, photograph=photograph)
+        image, photograph = decode_image(buffer.getvalue(), 4)
+        encode_image(image, photograph=photograph)
 
 
 def _confine() -> None:
-    """From here on: little memory, no files, no other process."""
+    """Limit memory, and forbid opening files and starting processes."""
     if resource is None:
         return
-    for name, most in (
+    for name, limit in (
         ("RLIMIT_AS", MEMORY_BYTES), ("RLIMIT_FSIZE", 0), ("RLIMIT_NOFILE", 3),
         ("RLIMIT_NPROC", 0), ("RLIMIT_CORE", 0),
     ):  # fmt: skip
-        with contextlib.suppress(OSError, ValueError):  # not all systems know all of them
-            resource.setrlimit(getattr(resource, name), (most, most))
+        with contextlib.suppress(OSError, ValueError):  # not all systems support all of them
+            resource.setrlimit(getattr(resource, name), (limit, limit))
 
 
-def _more_time() -> None:
-    """So many seconds from now, whatever the images before have used."""
+def _extend_cpu_limit() -> None:
+    """Allow ``CPU_SECONDS`` for the next image, whatever earlier images used."""
     if resource is None:
         return
     hard = resource.getrlimit(resource.RLIMIT_CPU)[1]

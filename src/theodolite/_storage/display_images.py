@@ -9,19 +9,26 @@ from typing import IO, NamedTuple
 from PIL import Image
 
 from theodolite._storage import _image_process
-from theodolite._storage._image_process import ANSWER, FORMATS, MAX_PIXELS, READY, REQUEST, encoded
+from theodolite._storage._image_process import (
+    ANSWER,
+    FORMATS,
+    MAX_PIXELS,
+    READY,
+    REQUEST,
+    encode_image,
+)
 from theodolite.errors import UnsafeInputError
 
 MAX_BYTES = 1 << 26
 LONGEST = 1024
 SECONDS = 60.0
-"""Of the clock, for one image: a process that hangs uses none of its own time."""
+"""Wall-clock limit for one image: a process that hangs uses no CPU time."""
 SUFFIXES = {b"P": "png", b"J": "jpg"}
 BEGINNINGS = {"png": b"\x89PNG\r\n\x1a\n", "jpg": b"\xff\xd8\xff"}
 
 
 class DisplayImage(NamedTuple):
-    """A file that can be served to anybody."""
+    """An image file without metadata, ready to be shown to participants."""
 
     content: bytes
     suffix: str
@@ -33,28 +40,27 @@ class DisplayImage(NamedTuple):
 def encode_untrusted_images(
     files: Iterable[tuple[str, bytes]], *, longest: int = LONGEST
 ) -> Iterator[DisplayImage]:
-    """PNG, JPEG or WebP files from anybody, made anew by one other process; others are refused.
+    """Decode untrusted PNG, JPEG or WebP files in a separate process and encode them anew.
 
-    The pixels are as a viewer shows them: turned as the camera held it, on white where they are
-    transparent, 8 bits, red, green and blue. Profiles, comments, places and whatever is appended
-    are gone. JPEG stays JPEG, the others become PNG. Color profiles are not applied. The first
-    file that is refused ends it.
+    The pixels are as a viewer shows them: upright, on white where they are transparent, 8-bit RGB.
+    Color profiles (not applied), comments, locations and appended bytes are dropped. JPEG stays
+    JPEG, the others become PNG. The first refused file raises an error.
     """
     process = _Process()
     try:
         for name, content in files:
-            yield process.cleaned(content, f"image {name!r}", longest)
+            yield process.decode(content, f"image {name!r}", longest)
     finally:
         process.close()
 
 
 def shown_from(image: Image.Image, *, longest: int = LONGEST) -> DisplayImage:
-    """A photograph that is decoded already, as JPEG."""
+    """Encode a decoded photograph as JPEG."""
     return _written(_reduced(image, longest), photograph=True)
 
 
 def encode_drawing(image: Image.Image, *, longest: int = LONGEST) -> DisplayImage:
-    """A drawing or a map, as PNG; one with a palette keeps it if it is not too large."""
+    """Encode a drawing or a map as PNG; keep its palette if it need not be reduced."""
     if image.mode == "P" and max(image.size) <= longest:
         clean = Image.frombytes("P", image.size, image.tobytes())
         clean.putpalette(image.getpalette() or [])
@@ -70,20 +76,20 @@ def _reduced(image: Image.Image, longest: int) -> Image.Image:
 
 def _written(image: Image.Image, *, photograph: bool) -> DisplayImage:
     suffix = "jpg" if photograph else "png"
-    return DisplayImage(encoded(image, photograph=photograph), suffix, image.size)
+    return DisplayImage(encode_image(image, photograph=photograph), suffix, image.size)
 
 
 class _Process:
-    """The process that decodes. It is started when it is first needed."""
+    """The decoding process; started by the first request."""
 
     def __init__(self) -> None:
         self._running: subprocess.Popen[bytes] | None = None
 
-    def cleaned(self, content: bytes, what: str, longest: int) -> DisplayImage:
+    def decode(self, content: bytes, what: str, longest: int) -> DisplayImage:
         if len(content) > MAX_BYTES:
             raise UnsafeInputError(what, f"{len(content):,} bytes", f"at most {MAX_BYTES:,}")
         running = self._running = self._running or _started()
-        # its pipes end when it is killed, and so does the waiting
+        # killing the process closes its pipes, which ends the wait below
         clock = threading.Timer(SECONDS, running.kill)
         clock.start()
         try:
