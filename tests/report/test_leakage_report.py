@@ -40,7 +40,7 @@ from theodolite.report.chapters.clean import loses_to_null
 from theodolite.report.chapters.leakage import leakage_chapter
 from theodolite.report.figures.bars import Bar, bar_rows
 from theodolite.report.figures.grid import triangle
-from theodolite.report.figures.scales import on_two_lines, round_scale
+from theodolite.report.figures.scales import round_scale, wrap_name
 from theodolite.report.figures.strips import score_strip
 from theodolite.report.figures.svg import drawing, mark, text
 from theodolite.report.html import write_report
@@ -416,10 +416,10 @@ def test_scales_are_round_and_hold_their_values(values: list[float]) -> None:
 
 
 def test_names_break_between_words() -> None:
-    assert on_two_lines("short", 20) == ["short"]
-    assert on_two_lines("wings folded over the back", 20) == ["wings folded", "over the back"]
-    assert on_two_lines("has_bill_shape::curved_up", 20) == ["has_bill_shape::", "curved_up"]
-    long = on_two_lines("x" * 60, 20)
+    assert wrap_name("short", 20) == ["short"]
+    assert wrap_name("wings folded over the back", 20) == ["wings folded", "over the back"]
+    assert wrap_name("has_bill_shape::curved_up", 20) == ["has_bill_shape::", "curved_up"]
+    long = wrap_name("x" * 60, 20)
     assert len(long) == 1 and len(long[0]) == 20 and "…" in long[0]
 
 

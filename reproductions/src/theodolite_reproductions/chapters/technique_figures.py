@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
-from theodolite.report.figures.scales import squeezed
+from theodolite.report.figures.scales import truncate_middle
 from theodolite.report.figures.svg import box, drawing, line, text
 
 ROW, LEFT, WIDE = 18, 250, 130
@@ -21,7 +21,7 @@ def counts(rows: Sequence[tuple[str, float, float, float]], most: int, caption: 
         y, step = 4 + i * ROW, WIDE / max(most, 1)
         title = f"{name}: {value:.0f} of {most}, {low:.1f} to {high:.1f}"
         parts += [
-            text(squeezed(name, LONGEST), LEFT - 6, y + 11, "end"),
+            text(truncate_middle(name, LONGEST), LEFT - 6, y + 11, "end"),
             box("bar", (LEFT, y + 2), (max(step * value, 1), 11), title),
             line("whisker", (LEFT + step * low, y + 7.5), (LEFT + step * high, y + 7.5)),
             text(f"{value:.0f}", LEFT + WIDE + 28, y + 11, "end"),
@@ -42,7 +42,7 @@ def squares(
     ]  # fmt: skip
     for i, row in enumerate(rows):
         y = top + i * (CELL / 2)
-        parts.append(text(squeezed(row, LONGEST), left - 6, y + 15, "end"))
+        parts.append(text(truncate_middle(row, LONGEST), left - 6, y + 15, "end"))
         for j, column in enumerate(columns):
             value = values.get((row, column))
             corner, size = (left + j * CELL + 1, y + 1), (CELL - 2, CELL / 2 - 2)

@@ -13,9 +13,9 @@ from theodolite.report.figures.scales import (
     UNLIMITED,
     Histogram,
     Scale,
-    on_two_lines,
     round_scale,
     tick_text,
+    wrap_name,
 )
 from theodolite.report.figures.svg import Number, box, drawing, filling, line, polyline, text
 
@@ -109,7 +109,7 @@ def bar_rows(
     left, right, width, top = 156.0, 330.0, 376.0, 6.0
     most = max((len(bars) for _, bars in rows), default=1)
     thick = 13.0 if most == 1 else 9.0
-    labels = [on_two_lines(name, NAME) for name, _ in rows]
+    labels = [wrap_name(name, NAME) for name, _ in rows]
     tall = max(thick * most + 6.0, 29.0 if any(len(label) > 1 for label in labels) else 0.0)
     base = top + tall * len(rows)
     x = scale.between(left, right)

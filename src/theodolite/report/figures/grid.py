@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 from markupsafe import Markup
 
-from theodolite.report.figures.scales import squeezed, tick_text
+from theodolite.report.figures.scales import tick_text, truncate_middle
 from theodolite.report.figures.svg import box, drawing, outline, px, text
 
 
@@ -40,7 +40,7 @@ def triangle(
                 css = "label end over" if share > 0.65 else "label end strong"
                 label = "–" if math.isnan(value) else tick_text(round(value, 3), bounds)
                 parts.append(text(label, (j + 0.5) * size, (i + 0.5) * size + 4, css=css))
-        label = squeezed(names[i], int((width - i * size - 5) / 6.9))
+        label = truncate_middle(names[i], int((width - i * size - 5) / 6.9))
         css = "label end" if size < 15 else "label"
         parts.append(text(label, i * size + 5, (i + 0.5) * size + 4, "start", css))
     return drawing("triangle", (width, k * size + 2), caption, parts)

@@ -11,9 +11,9 @@ from theodolite.report.figures.scales import (
     PlotFrame,
     Scale,
     round_scale,
-    shortened,
-    squeezed,
     tick_text,
+    truncate_end,
+    truncate_middle,
 )
 from theodolite.report.figures.svg import STYLES, band, dot, drawing, line, mark, polyline, text
 
@@ -89,7 +89,7 @@ def _positions(across: Sequence[str], frame: PlotFrame, step: float) -> str:
     for i, name in enumerate(across):
         y = frame.base + (32 if crowded and i % 2 else 17)
         x = frame.left + (i + 0.5) * step
-        label = squeezed(name, most)
+        label = truncate_middle(name, most)
         half = len(label) * LETTER / 2
         parts.append(text(label, min(max(x, half), frame.right + 8 - half), y))
     return "".join(parts)
@@ -185,6 +185,6 @@ def _ends(lines: Sequence[PlotLine], frame: PlotFrame) -> str:
         heights[i] = min(heights[i], lowest)
         lowest = heights[i] - 14
     return "".join(
-        text(shortened(each.name, END), frame.right + 10, y + 4, "start", f"label {each.css}")
+        text(truncate_end(each.name, END), frame.right + 10, y + 4, "start", f"label {each.css}")
         for each, y in zip(order, heights, strict=True)
     )

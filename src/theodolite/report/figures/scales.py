@@ -1,4 +1,7 @@
-"""What figures share whoever draws them: scales with round ends, bins, and names that fit."""
+"""Helpers that all figures share: scales with round ends, histograms, and names cut to fit.
+
+Used by the chapters of the report and by the modules of this folder that draw.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -15,59 +18,59 @@ NAN = math.nan
 UNLIMITED = (-math.inf, math.inf)
 
 
-def shortened(name: str, most: int = 28) -> str:
-    """A name cut to what fits."""
-    most = max(most, 3)
-    return name if len(name) <= most else name[: most - 1].rstrip() + "…"
+def truncate_end(name: str, max_chars: int = 28) -> str:
+    """Return a name cut at its end."""
+    max_chars = max(max_chars, 3)
+    return name if len(name) <= max_chars else name[: max_chars - 1].rstrip() + "…"
 
 
-def squeezed(name: str, most: int) -> str:
-    """A name cut in its middle: names of concepts often begin alike."""
-    if len(name) <= most:
+def truncate_middle(name: str, max_chars: int) -> str:
+    """Return a name cut in its middle: names of concepts often begin alike."""
+    if len(name) <= max_chars:
         return name
-    head = max(most // 3, 1)
-    return f"{name[:head].rstrip()}…{name[len(name) - (most - head - 1) :].lstrip()}"
+    head = max(max_chars // 3, 1)
+    return f"{name[:head].rstrip()}…{name[len(name) - (max_chars - head - 1) :].lstrip()}"
 
 
-def on_two_lines(name: str, most: int) -> list[str]:
-    """A name on one line or two, broken between words; cut in its middle where it is longer still.
+def wrap_name(name: str, max_chars: int) -> list[str]:
+    """Wrap a name between words to at most two lines; cut it in its middle if that does not fit.
 
-    >>> on_two_lines("has_bill_shape::curved", 18)
+    >>> wrap_name("has_bill_shape::curved", 18)
     ['has_bill_shape::', 'curved']
     """
-    if len(name) <= most:
+    if len(name) <= max_chars:
         return [name]
     ends = " _:-/"
-    breaks = [i for i in range(1, most + 1) if name[i - 1] in ends and name[i] not in ends]
-    fitting = [i for i in breaks if len(name) - i <= most]
+    breaks = [i for i in range(1, max_chars + 1) if name[i - 1] in ends and name[i] not in ends]
+    fitting = [i for i in breaks if len(name) - i <= max_chars]
     if not fitting:
-        return [squeezed(name, most)]
+        return [truncate_middle(name, max_chars)]
     at = min(fitting, key=lambda i: (name[i - 1] != ":", abs(2 * i - len(name))))
     return [name[:at].rstrip(), name[at:]]
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Numbers from ``low`` to ``high``, with round ones to label."""
+    """Range from ``low`` to ``high`` with round numbers as ticks."""
 
     low: float
     high: float
     ticks: tuple[float, ...]
 
     def share(self, value: Number) -> float:
-        """How far along a value lies, 0 to 1."""
+        """Return the position of a value from 0 to 1, clipped to the range."""
         inside = min(max(float(value), self.low), self.high)
         return (inside - self.low) / (self.high - self.low)
 
     def between(self, start: float, end: float) -> Callable[[Number], float]:
-        """Where values lie on a drawing, from one coordinate to another."""
+        """Return a function from values to coordinates between ``start`` and ``end``."""
         return lambda value: start + (end - start) * self.share(value)
 
 
 def round_scale(
     values: Sequence[Number] | np.ndarray, bounds: tuple[float, float], *, zero: bool = True
 ) -> Scale:
-    """A scale with round ends that holds the values, within the bounds of what they can be."""
+    """Return a scale with round ends that covers the values, within their possible bounds."""
     known = [float(v) for v in values if not math.isnan(float(v))]
     if zero:
         known.append(min(max(0.0, bounds[0]), bounds[1]))
@@ -92,7 +95,7 @@ def _round_step(least: float) -> float:
 
 @dataclass(frozen=True)
 class PlotFrame:
-    """Where a plot lies in its drawing, and how its values go up."""
+    """Position of a plot in its drawing, and the scale of its vertical axis."""
 
     left: float
     right: float
@@ -101,11 +104,11 @@ class PlotFrame:
     up: Scale
 
     def y(self, value: Number) -> float:
-        """The height of a value."""
+        """Return the vertical coordinate of a value."""
         return self.base - (self.base - self.top) * self.up.share(value)
 
     def rules(self, label: Callable[[float], str]) -> str:
-        """A faint line and a label for each round value."""
+        """Draw a grid line and a label for each tick."""
         return "".join(
             line("grid", (self.left, self.y(t)), (self.right, self.y(t)))
             + text(label(t), self.left - 6, self.y(t) + 4, "end")
@@ -122,7 +125,7 @@ def get_item_interval(detail: Detail, item: int) -> tuple[float, float] | None:
 
 
 def tick_text(value: float, bounds: tuple[float, float]) -> str:
-    """A round number on an axis: per cent where the score is a share."""
+    """Format a tick; as a percentage if the bounds are 0 and 1."""
     if bounds == (0.0, 1.0):
         return f"{round(100 * value, 6):g} %"
     return f"{round(value, 8) + 0.0:g}".replace("-", "−")
@@ -130,13 +133,13 @@ def tick_text(value: float, bounds: tuple[float, float]) -> str:
 
 @dataclass(frozen=True)
 class Histogram:
-    """Counts in equal bins: what the drawing, the page's figure and the paper's one show."""
+    """Counts in bins of equal width; the SVG, page and paper figures draw the same ones."""
 
     edges: Float[np.ndarray, " edges"]
     counts: Int[np.ndarray, " bins"]
 
     @classmethod
     def of(cls, values: Float[np.ndarray, " n"], bounds: tuple[float, float]) -> "Histogram":
-        """Of the values that are defined."""
+        """Count the values that are not NaN."""
         edges = np.linspace(*bounds, BINS + 1)
         return cls(edges, np.histogram(values[~np.isnan(values)], edges)[0])

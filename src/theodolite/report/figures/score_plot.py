@@ -9,7 +9,7 @@ from theodolite._storage.optional import require
 from theodolite._verdicts.words import interval_text, percent
 from theodolite.errors import EvidenceError
 from theodolite.questions import QUESTIONS
-from theodolite.report.figures.scales import shortened
+from theodolite.report.figures.scales import truncate_end
 from theodolite.report.figures.score_chart import COLORS, ZONES, chart_spec
 from theodolite.report.figures.score_strip import StripMarks, end_text, strip_marks
 from theodolite.report.words import options_text, title
@@ -81,7 +81,7 @@ def _heights(scores: Sequence[Score]) -> list[float]:
 
 def _name(score: Score) -> str:
     lines = (title(score), options_text(score))
-    return "\n".join(shortened(line, LONGEST) for line in lines if line)
+    return "\n".join(truncate_end(line, LONGEST) for line in lines if line)
 
 
 def _png(figure: Any) -> bytes:

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from theodolite._verdicts.words import percent
 from theodolite.report.chapters.clean import is_defect_metric
-from theodolite.report.figures.scales import get_item_interval, squeezed
+from theodolite.report.figures.scales import get_item_interval, truncate_middle
 from theodolite.report.figures.score_strip import (
     NullMark,
     StripAxis,
@@ -128,7 +128,7 @@ def _null_label(marks: StripMarks, lane: _StripLane, value: str) -> str:
     at = lane.x(marks.axis.share(marks.null.value))
     left, right = at - lane.left, lane.right - at
     room = int(max(left, right) / LETTER) - len(value) - 1
-    content = f"{squeezed(marks.null.name, max(room, 8))} {value}"
+    content = f"{truncate_middle(marks.null.name, max(room, 8))} {value}"
     return text(content, at, lane.base + 20, "end" if left > right else "start", "label null")
 
 
@@ -201,7 +201,7 @@ def two_run_strip(
             at, share = lane.x(axis.share(marks.value)), axis.share(marks.value)
             side = -1 if share > 0.5 else 1
             y = lane.base + 12 if below else lane.top - 4
-            content = f"{squeezed(name, 24)} {percent(marks.value, score)}"
+            content = f"{truncate_middle(name, 24)} {percent(marks.value, score)}"
             anchor = "end" if side < 0 else "start"
             parts.append(text(content, at + 8 * side, y, anchor, "label strong"))
     parts += [
