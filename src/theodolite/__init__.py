@@ -70,8 +70,8 @@ if TYPE_CHECKING:
     from theodolite._runs.auditing.kinds import audit_concepts, audit_ratings, audit_tokens
     from theodolite._runs.auditing.result import AuditResult
     from theodolite._runs.auditing.saliency import audit_saliency
-    from theodolite._runs.auditing.saved import compare, gate, load
-    from theodolite._runs.auditing.single import score
+    from theodolite._runs.auditing.saved_runs import compare, gate, load
+    from theodolite._runs.auditing.single_score import score
     from theodolite._runs.comparison.compare_runs import Comparison
     from theodolite._runs.comparison.drift import AttributionDrift
     from theodolite._runs.comparison.versions import attribution_drift
@@ -114,8 +114,8 @@ else:  # a type checker that saw this would take every misspelt name for one of 
             "_runs.auditing.kinds": "audit_concepts audit_ratings audit_tokens",
             "_runs.auditing.saliency": "audit_saliency",
             "_runs.auditing.result": "AuditResult",
-            "_runs.auditing.saved": "compare gate load",
-            "_runs.auditing.single": "score",
+            "_runs.auditing.saved_runs": "compare gate load",
+            "_runs.auditing.single_score": "score",
             "_runs.comparison.versions": "attribution_drift",
             "_runs.comparison.compare_runs": "Comparison",
             "_runs.comparison.drift": "AttributionDrift",

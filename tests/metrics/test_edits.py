@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from theodolite._planted.edits import planted_edits
-from theodolite._runs.auditing.single import score
+from theodolite._runs.auditing.single_score import score
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.edit import EditEvidence
 from theodolite.metrics import edit_direction, edit_specificity

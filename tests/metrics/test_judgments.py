@@ -13,7 +13,7 @@ from sklearn.metrics import balanced_accuracy_score, f1_score, roc_auc_score
 import theodolite
 from theodolite._planted.examples import plant_example
 from theodolite._planted.judgments import planted_judgments
-from theodolite._runs.auditing.single import score
+from theodolite._runs.auditing.single_score import score
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.judgment import TASKS, JudgmentEvidence

@@ -11,7 +11,7 @@ from scipy import stats
 
 from theodolite._planted.examples import plant_example
 from theodolite._planted.tokens import planted_tokens
-from theodolite._runs.auditing.single import score
+from theodolite._runs.auditing.single_score import score
 from theodolite._stats.sampling import select_half
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.token import TokenEvidence

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from scipy import stats
 
 from theodolite._planted.tokens import planted_tokens
-from theodolite._runs.auditing.single import score
+from theodolite._runs.auditing.single_score import score
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import Ragged
 from theodolite.metrics import (

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from theodolite._runs.auditing.single import score
+from theodolite._runs.auditing.single_score import score
 from theodolite._storage.tables import read_parquet, write_parquet
 from theodolite.errors import EvidenceError
 from theodolite.language.judges import (

@@ -1,4 +1,4 @@
-"""One call for whatever is at hand."""
+"""Public function ``theodolite.audit``: audit evidence, arrays, files or a model in one call."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,7 +14,7 @@ from theodolite._runs.auditing.common import (
 from theodolite._runs.auditing.dispatch import find_function
 from theodolite._runs.auditing.reading import read_sources
 from theodolite._runs.auditing.result import AuditResult, answer_source
-from theodolite._runs.auditing.sources import EvidenceSource, together, with_claim
+from theodolite._runs.auditing.sources import EvidenceSource, merge_sources, with_claim
 from theodolite._scoring.evaluate import Resampling
 from theodolite._verdicts.answers import OnError
 from theodolite._verdicts.selection import MetricChoice, select_metrics
@@ -119,7 +119,7 @@ def audit(  # noqa: PLR0913  each is a way in
         raise EvidenceError(name, repr(value), "`model` and `data` beside it")
     if on_error not in get_args(OnError):
         raise EvidenceError("on_error", repr(on_error), "'note' or 'raise'")
-    source = with_claim(_with_subject(together(parts), subject), claim)
+    source = with_claim(_with_subject(merge_sources(parts), subject), claim)
     source = with_images(source, images, store=store_images, seed=resampling.seed)
     return answer_source(source, resampling, progress, selection, on_error)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from theodolite._runs.auditing.result_text import describe_audited, format_answers
-from theodolite._runs.auditing.sources import EvidenceSource, conversions, note_single_class
+from theodolite._runs.auditing.sources import EvidenceSource, list_conversions, note_single_class
 from theodolite._runs.folder.explanation_record import count_axes
 from theodolite._runs.folder.spec_answers import select_headline_scores
 from theodolite._scoring.evaluate import Resampling
@@ -196,7 +196,7 @@ def answer_source(
         answers = answer_shards(seeds, requests, resampling, progress, on_error=on_error)
     else:
         answers = answer(source.evidence, requests, resampling, progress, on_error=on_error)
-    notes = [*source.notes, *conversions(source.first), *note_single_class(source.first)]
+    notes = [*source.notes, *list_conversions(source.first), *note_single_class(source.first)]
     if selection is not None and requests is not None:
         notes += fallbacks(selection.without_options(requests))
     changes = {

@@ -1,4 +1,8 @@
-"""What is to be audited: bundles of evidence, wherever they came from."""
+"""The input of an audit: bundles of evidence and what is known about their origin.
+
+`reading`, `network`, `common` and other modules of this folder create an `EvidenceSource`, and
+`result` scores it. The functions here merge and annotate sources.
+"""
 
 import itertools
 import os
@@ -27,36 +31,36 @@ Fact = tuple[str, float | int | str]
 
 @dataclass(frozen=True, eq=False)
 class EvidenceSource:
-    """Evidence by seed, and what is known about it."""
+    """Evidence to audit, by seed, and what is known about it."""
 
     name: str
     evidence: Sequence[Sequence[Evidence]] = ()
-    """A set of bundles per seed; a kind that has fewer seeds is only in the first sets."""
+    """Bundles of each seed; a kind that has fewer seeds is only in the first entries."""
     stored: tuple[str, ...] = ()
-    """Addresses of evidence in pieces, which stays where it is."""
+    """Addresses of sharded evidence, which is not copied."""
     local: tuple[Path, ...] = ()
-    """Where it was read from."""
+    """Files and folders that it was read from."""
     inputs: Mapping[str, str] = field(default_factory=dict)
-    """Digests of what was read."""
+    """Digest of each input, by name."""
     notes: tuple[str, ...] = ()
     facts: tuple[Fact, ...] = ()
     tables: Mapping[str, Mapping[str, Sequence[object]]] = field(default_factory=dict)
     image: Callable[[str], bytes] | None = None
-    """A sample's image as JPEG, by its id, where images are at hand."""
+    """Function from a sample's id to its image as JPEG, if images are available."""
     thumbnails: Mapping[int, bytes] = field(default_factory=dict)
-    """Images of a few samples as JPEG or PNG, by row, where arrays came with images."""
+    """Images of a few samples as JPEG or PNG, by row, if arrays were passed with images."""
     run: "RunFolder | None" = None
-    """The run that it was made by."""
+    """The run that wrote it, if there is one."""
     run_alone: bool = True
-    """Whether nothing else is audited with the run."""
+    """Whether the run is the only source of this audit."""
     subject: Subject | None = None
-    """Which explanation it is of, and what that is held against, where that is known."""
+    """The audited explanation and what it is compared with, if known."""
     claim: Claim | None = None
-    """What the explanation says, where somebody put it into words."""
+    """The claim of the explanation in words, if the user gave it."""
 
     @property
     def stated_subject(self) -> Subject:
-        """The subject; of arrays without one, that their outputs were given."""
+        """The subject; without one, a subject whose outputs were given as arrays."""
         return self.subject or make_unstated_subject(self.name)
 
     def open_stored(self) -> "StoredBundles":
@@ -66,38 +70,38 @@ class EvidenceSource:
         return StoredBundles(self.stored)
 
     def kinds(self) -> dict[type[Evidence], Evidence]:
-        """Return the evidence of the first seed by kind; of evidence in shards the first sample."""
+        """Return the evidence of the first seed by kind; of sharded evidence the first sample."""
         return self.open_stored().first() if self.stored else by_kind(self.first)
 
     @property
     def first(self) -> Sequence[Evidence]:
-        """The bundles of the first seed: every kind that there is."""
+        """The bundles of the first seed, which has all kinds."""
         return self.evidence[0] if self.evidence else ()
 
     @property
     def root(self) -> Path:
-        """The folder that all evidence in pieces lies below, but for that in buckets."""
+        """The common parent folder of all sharded evidence that is not in a bucket."""
         folders = [Path(a).parent for a in self.stored if not a.startswith(BUCKETS)]
         return Path(os.path.commonpath(folders)) if folders else Path()
 
     @property
     def stored_names(self) -> list[str]:
-        """Evidence in pieces as a spec names it: by its path below the root, or its address."""
+        """Sharded evidence as a spec names it: by path below the root, or by bucket address."""
         return [
             a if a.startswith(BUCKETS) else Path(a).relative_to(self.root).as_posix()
             for a in self.stored
         ]
 
 
-def together(parts: Sequence[EvidenceSource]) -> EvidenceSource:
-    """Several sources as one. A kind of evidence may come from one of them only."""
+def merge_sources(parts: Sequence[EvidenceSource]) -> EvidenceSource:
+    """Merge sources into one; each kind of evidence may come from one of them only."""
     if not parts:
         raise EvidenceError("evidence", "none", "some", "docs/audit.md says what can be given.")
     if len(parts) == 1:
         by_kind(parts[0].first)
         return parts[0]
     if any(part.stored for part in parts):
-        return _pieces_together(parts)
+        return _merge_sharded(parts)
     n = max(len(part.evidence) for part in parts)
     seeds = [[b for p in parts for b in (p.evidence[s : s + 1] or [[]])[0]] for s in range(n)]
     by_kind(seeds[0])
@@ -106,7 +110,10 @@ def together(parts: Sequence[EvidenceSource]) -> EvidenceSource:
         seeds,
         local=tuple(path for part in parts for path in part.local),
         inputs={name: digest for part in parts for name, digest in part.inputs.items()},
-        notes=(*dict.fromkeys(n for part in parts for n in part.notes), *_unlike(seeds[0])),
+        notes=(
+            *dict.fromkeys(n for part in parts for n in part.notes),
+            *_note_unmatched_samples(seeds[0]),
+        ),
         facts=tuple(fact for part in parts for fact in part.facts),
         run=_only_run(parts),
         run_alone=False,
@@ -116,14 +123,14 @@ def together(parts: Sequence[EvidenceSource]) -> EvidenceSource:
 
 
 def with_claim(source: EvidenceSource, claim: str | None) -> EvidenceSource:
-    """The source with what its explanation says; the words of its data stay."""
+    """Return the source with the text of its claim; other fields of the claim stay."""
     if not claim:
         return source
     return replace(source, claim=replace(source.claim or Claim(""), text=claim))
 
 
 def with_annotation_error(source: EvidenceSource | None, rate: float) -> EvidenceSource:
-    """Return the source with the rate of wrong annotations that its concept evidence has."""
+    """Return the source with a declared rate of wrong annotations in its concept evidence."""
     if source is None or not any(isinstance(b, ConceptEvidence) for b in source.first):
         where = "a model" if source is None else repr(source.name)
         got = f"no concept evidence in memory in {where}"
@@ -141,7 +148,7 @@ def with_annotation_error(source: EvidenceSource | None, rate: float) -> Evidenc
 
 
 def _joint_subject(parts: Sequence[EvidenceSource]) -> Subject | None:
-    """That of the part which has outputs to be faithful to; else of the first that says any."""
+    """Return the subject of the part that faithfulness is computed on, else the first one."""
     metrics = catalogue().values()
     kinds = {m.needs for m in metrics if m.question == "faithful" and m.decides}
     with_outputs = [part for part in parts if any(type(b) in kinds for b in part.first)]
@@ -152,7 +159,7 @@ def _joint_subject(parts: Sequence[EvidenceSource]) -> Subject | None:
 
 
 def _only_run(parts: Sequence[EvidenceSource]) -> "RunFolder | None":
-    """The run whose images the report can show: its rows must be those of the evidence."""
+    """Return the run whose images the report can show: its rows must be those of the evidence."""
     others = [part for part in parts if part.run is None]
     runs = [part.run for part in parts if part.run is not None]
     others_have_concepts = any(
@@ -161,7 +168,7 @@ def _only_run(parts: Sequence[EvidenceSource]) -> "RunFolder | None":
     return runs[0] if len(runs) == 1 and not others_have_concepts else None
 
 
-def _pieces_together(parts: Sequence[EvidenceSource]) -> EvidenceSource:
+def _merge_sharded(parts: Sequence[EvidenceSource]) -> EvidenceSource:
     others = [part.name for part in parts if not part.stored]
     if others:
         raise EvidenceError(
@@ -176,14 +183,16 @@ def _pieces_together(parts: Sequence[EvidenceSource]) -> EvidenceSource:
     )
 
 
-def _unlike(bundles: Sequence[Evidence]) -> list[str]:
-    """Bundles that do not seem to be of the same samples, or of which that is only taken so."""
+def _note_unmatched_samples(bundles: Sequence[Evidence]) -> list[str]:
+    """Describe pairs of bundles whose samples differ, or are only assumed to be the same."""
     notes = []
     for first, second in itertools.pairwise(bundles):
         pair = f"The {first.kind} evidence and the {second.kind} evidence"
         if first.samples.ids is not None and second.samples.ids is not None:
-            alike = first.samples_are == second.samples_are  # votes are of explanations
-            if alike and not set(map(str, first.samples.ids)) & set(map(str, second.samples.ids)):
+            same_unit = first.samples_are == second.samples_are  # ratings are of explanations
+            if same_unit and not set(map(str, first.samples.ids)) & set(
+                map(str, second.samples.ids)
+            ):
                 notes.append(f"{pair} have no sample in common: are they of the same data?")
         elif len(first) != len(second):
             notes.append(
@@ -198,15 +207,15 @@ def _unlike(bundles: Sequence[Evidence]) -> list[str]:
     return notes
 
 
-def conversions(bundles: Sequence[Evidence]) -> list[str]:
-    """What was done to arrays that were no plain arrays: frames, tensors, words."""
+def list_conversions(bundles: Sequence[Evidence]) -> list[str]:
+    """List how inputs such as data frames, tensors and words were converted to arrays."""
     lines = [line for bundle in bundles for line in bundle.conversions]
     inner = [part for bundle in bundles for _, part in bundle._inner()]
-    return list(dict.fromkeys([*(conversions(inner) if inner else []), *lines]))
+    return list(dict.fromkeys([*(list_conversions(inner) if inner else []), *lines]))
 
 
 def note_single_class(bundles: Sequence[Evidence]) -> list[str]:
-    """Labels that are all the same: nothing can be learned about classes from them."""
+    """Return a note if all labels are one class, else no note."""
     for bundle in by_kind(bundles).values():
         labels = getattr(bundle, "labels", None)
         if labels is not None and len(labels) > 1 and len(set(labels.tolist())) == 1:

@@ -16,7 +16,7 @@ from theodolite._runs.auditing.result import answer_source, check_any
 from theodolite._runs.auditing.saving import begin_folder, write_audited
 from theodolite._runs.auditing.sources import (
     EvidenceSource,
-    together,
+    merge_sources,
     with_annotation_error,
     with_claim,
 )
@@ -203,7 +203,7 @@ def _read(evidence: list[str], settings: _Settings, patterns: dict[str, str]) ->
             local = Store.at(place).local
             if local is not None:
                 check_outside(settings.out, "evidence", local)
-    return with_claim(together(read_sources(evidence, patterns)), settings.claim)
+    return with_claim(merge_sources(read_sources(evidence, patterns)), settings.claim)
 
 
 def _sharded_job(source: EvidenceSource, settings: _Settings) -> _AuditRun:

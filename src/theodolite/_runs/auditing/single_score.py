@@ -1,4 +1,4 @@
-"""One score with its interval and its nulls."""
+"""Public function ``theodolite.score``: compute one metric with its interval and baselines."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,7 +11,7 @@ from theodolite._runs.auditing.front import (
     evidence_parts,
 )
 from theodolite._runs.auditing.result import answer_source
-from theodolite._runs.auditing.sources import together
+from theodolite._runs.auditing.sources import merge_sources
 from theodolite._scoring.evaluate import Resampling
 from theodolite._scoring.request import MetricRequest
 from theodolite._verdicts.missing import NOT_AMONG_METRICS
@@ -32,21 +32,21 @@ def score(  # noqa: PLR0913  as audit has them
     resamples: int | None = None,
     **arrays: PlainArray,
 ) -> Score:
-    """One metric of what you have: its value with interval and nulls.
+    """Compute one metric of your evidence, with its interval and baselines.
 
     Args:
-        metric: Its name, as ``theodolite metrics`` lists it.
+        metric: Name of the metric; ``theodolite metrics`` lists them.
         evidence: As in ``theodolite.audit``.
-        options: Its options, as ``theodolite metrics NAME`` lists them.
-        resampling: How intervals and nulls are drawn, where ``seed`` and ``resamples`` are not all.
-        progress: Called as work goes on.
-        seed: Seed of intervals and nulls, 0 if not given.
-        resamples: Resamples for intervals, 1000 if not given.
+        options: Options of the metric; ``theodolite metrics NAME`` lists them.
+        resampling: All settings of resampling, if ``seed`` and ``resamples`` are not enough.
+        progress: Function that is called while the score is computed.
+        seed: Seed of intervals and baselines. Default: 0.
+        resamples: Number of resamples for intervals. Default: 1000.
         **arrays: Plain arrays instead of evidence, as in ``theodolite.audit``.
 
     Returns:
-        The score with the options that its card quotes; with an option that takes several values at
-        once, those of the other values are in ``Score.sweep``.
+        The score with the options that its card quotes. If an option takes several values at once,
+        ``Score.sweep`` has the scores for the other values.
 
     Example:
         >>> import theodolite
@@ -56,17 +56,17 @@ def score(  # noqa: PLR0913  as audit has them
     """
     resampling = chosen_resampling(resampling, seed, resamples)
     entry = find_metric(metric)
-    swept = {name: _several(value) for name, value in options.items() if name in entry.sweeps}
+    swept = {name: _as_tuple(value) for name, value in options.items() if name in entry.sweeps}
     chosen = MetricRequest(entry, {**options, **swept}).options
-    if entry.detail:  # else every choice of it is asked
+    if entry.detail:  # otherwise every choice of "over" is computed
         chosen = {"over": entry.default("over"), **chosen}
     selection = MetricSelection({entry.name: [chosen]}, NOT_AMONG_METRICS)
-    source = together(evidence_parts(evidence, arrays, "score"))
+    source = merge_sources(evidence_parts(evidence, arrays, "score"))
     scores = answer_source(source, resampling, progress, selection, "raise").scores
     first = max(scores, key=lambda s: sum(s.options.get(k) == v for k, v in entry.headline.items()))
     return replace(first, sweep=tuple(s for s in scores if s is not first))
 
 
-def _several(value: object) -> object:
-    """A swept option takes several values: one alone is a list of one."""
+def _as_tuple(value: object) -> object:
+    """Return the values of a swept option as a tuple, even if there is one only."""
     return tuple(value) if isinstance(value, list | tuple) else (value,)

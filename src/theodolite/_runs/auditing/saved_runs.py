@@ -1,4 +1,4 @@
-"""What lies on disk: evidence and runs are loaded, runs compared, results held against a gate."""
+"""Public functions on finished runs: ``theodolite.load``, ``compare`` and ``gate``."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from theodolite._runs.auditing.reading import read_source
 from theodolite._runs.auditing.result import AuditResult
 from theodolite._runs.comparison.compare_runs import Comparison
-from theodolite._runs.comparison.compare_runs import compare_runs as compare_all
+from theodolite._runs.comparison.compare_runs import compare_runs as compare_loaded_runs
 from theodolite._runs.comparison.loaded_runs import load_runs
 from theodolite._runs.comparison.versions import Version, check_drift_threshold
 from theodolite._runs.finished_run import Run, read_finished_run
@@ -19,11 +19,11 @@ from theodolite.evidence.pipeline_output import Progress, silent
 
 
 def load(path: Path | str) -> Evidence | Run:
-    """Read evidence, or a run folder whose seal is checked.
+    """Load evidence or a run folder; the checksums of a run folder are verified.
 
     Args:
         path: A .npz or .safetensors file of arrays, a folder of stored evidence, the folder of an
-            exported study; or a run folder.
+            exported study, or a run folder.
     """
     if is_run(Path(path)):
         return read_finished_run(Path(path))
@@ -43,18 +43,19 @@ def compare(
     resamples: int | None = None,
     progress: Progress = silent,
 ) -> Comparison:
-    """Is one run better than another? Differences on the same samples, with paired intervals.
+    """Compare two runs on the same samples, with paired intervals of the differences.
 
-    One headline a question is tested, as a claim about these models and about the recipe.
+    The headline score of each question is tested: for these models, and for the recipe that they
+    were trained with.
 
     Args:
-        before: The run that the other is held against, or its folder.
-        after: The other run, or its folder.
-        resamples: For intervals; as many as the first run had if not given.
-        progress: Called as work goes on.
+        before: The reference run, or its folder.
+        after: The run that is compared with it, or its folder.
+        resamples: Number of resamples for intervals. Default: as many as ``before`` has.
+        progress: Function that is called while runs are compared.
     """
     folders = [run.folder if isinstance(run, Run) else Path(run) for run in (before, after)]
-    return compare_all(load_runs(folders), resamples, progress)[0]
+    return compare_loaded_runs(load_runs(folders), resamples, progress)[0]
 
 
 def gate(
@@ -64,14 +65,14 @@ def gate(
     against: Version | None = None,
     floor: Sequence[Version] = (),
 ) -> GateResult:
-    """Whether an audit, or a finished run, is good enough.
+    """Check an audit or a finished run against thresholds.
 
     Args:
-        run: What ``theodolite.audit`` gave, a run that was loaded, or a run folder.
-        thresholds: What is good enough: a YAML file, or the same as plain data (docs/gate.md).
-        against: The earlier version of the model, for `drift` in the thresholds: as the run, or
-            its attributions.
-        floor: Retrainings of that version, three or more.
+        run: The result of ``theodolite.audit``, a loaded run, or a run folder.
+        thresholds: A YAML file, or its content as plain data (docs/gate.md).
+        against: The earlier version of the model, for `drift` in the thresholds: a run, or its
+            attributions.
+        floor: Three or more retrainings of the earlier version.
 
     Example:
         >>> import theodolite
@@ -82,12 +83,12 @@ def gate(
         >>> print(theodolite.gate(result, {"questions": {"located": "yes"}}).failures[0].sentence)
         located: not evaluated; asked for 'yes'.
     """
-    criteria = _criteria(thresholds)
+    criteria = _read_criteria(thresholds)
     answers = read_finished_run(Path(run)) if isinstance(run, str | Path) else run
     return check_gate(criteria, answers, check_drift_threshold(run, criteria, against, floor))
 
 
-def _criteria(thresholds: Path | str | Mapping[str, object]) -> Thresholds:
+def _read_criteria(thresholds: Path | str | Mapping[str, object]) -> Thresholds:
     if isinstance(thresholds, str | Path):
         return read_thresholds(Path(thresholds))
     return thresholds_from(thresholds)
