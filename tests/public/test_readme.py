@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from PIL import Image
 
 import theodolite
 from theodolite.metrics.catalogue import catalogue
@@ -45,6 +46,13 @@ def test_description_of_the_wheel_has_no_relative_link() -> None:
     description = core.ProjectMetadata(str(ROOT), manager).core.readme
     assert links(description) == []
     assert "Tables (`docs/tables.md`)" in description and "*A theodolite report: " in description
+
+
+def test_screenshot_is_of_this_version() -> None:
+    """After a change of the report: ``packaging/screenshot.py``."""
+    with Image.open(ROOT / "docs/report.png") as picture:
+        assert picture.info["theodolite"] == theodolite.__version__
+        assert picture.width == 1200
 
 
 def test_its_scores_decide_the_questions_that_they_stand_beside() -> None:
