@@ -17,7 +17,7 @@ import theodolite.metrics
 from support.runs.command_line import theodolite as theodolite_command
 from theodolite._scoring.request import MetricRequest, expand
 from theodolite._verdicts.gates.file import read_thresholds
-from theodolite.bridges.torchmetrics import counted
+from theodolite.bridges.torchmetrics import make_batch_metric
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import CATALOGUE, Metric, PerSample, SampleMean, metric
@@ -83,7 +83,7 @@ def door_spec(metric: Metric, options: dict[str, Any]) -> None:
 
 
 def door_bridge(metric: Metric, options: dict[str, Any]) -> None:
-    counted(metric.name, options)
+    make_batch_metric(metric.name, options)
 
 
 def door_audit(metric: Metric, options: dict[str, Any]) -> None:

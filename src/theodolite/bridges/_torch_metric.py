@@ -8,7 +8,7 @@ import numpy as np
 import torch
 import torchmetrics
 
-from theodolite.bridges._counted import BatchMetric
+from theodolite.bridges._batch_metric import BatchMetric
 from theodolite.bridges._tensors import numbers
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Samples
@@ -17,37 +17,38 @@ from theodolite.evidence.registry import kinds
 
 
 class TheodoliteMetric(torchmetrics.Metric):
-    """A score of the catalogue that is counted batch by batch, on one machine or on several.
+    """Metric of the catalogue that is accumulated over batches, on one machine or several.
 
-    What was counted is one block of bytes. That is gathered as it is, whatever its arrays are, and
-    also where a process had no batch at all; sums are added after that.
+    The state is one block of bytes. torchmetrics gathers blocks without knowing their arrays, also
+    from processes that had no batch; sums are added afterwards.
     """
 
     full_state_update = False
     is_differentiable = False
 
-    def __init__(self, counted: BatchMetric) -> None:
+    def __init__(self, batch_metric: BatchMetric) -> None:
         super().__init__()
-        self.counted = counted
-        options_text = repr(sorted((name, repr(v)) for name, v in counted.options.items()))
+        self.batch_metric = batch_metric
+        options_text = repr(sorted((name, repr(v)) for name, v in batch_metric.options.items()))
         # collections share the states of metrics that look alike: the name keeps these apart
-        self.state_name = f"{counted.name}_{hashlib.sha256(options_text.encode()).hexdigest()[:12]}"
+        digest = hashlib.sha256(options_text.encode()).hexdigest()
+        self.state_name = f"{batch_metric.name}_{digest[:12]}"
         self.add_state(self.state_name, default=[], dist_reduce_fx="cat")
 
     @property
     def higher_is_better(self) -> bool:  # type: ignore[override]
-        """Whether more is better."""
-        return self.counted.metric.better == "higher"
+        """Whether higher values are better."""
+        return self.batch_metric.metric.better == "higher"
 
     @property
     def plot_lower_bound(self) -> float:  # type: ignore[override]
         """The least possible."""
-        return self.counted.metric.bounds[0]
+        return self.batch_metric.metric.bounds[0]
 
     @property
     def plot_upper_bound(self) -> float:  # type: ignore[override]
         """The most possible."""
-        return self.counted.metric.bounds[1]
+        return self.batch_metric.metric.bounds[1]
 
     @property
     def dtype(self) -> torch.dtype:
@@ -59,11 +60,11 @@ class TheodoliteMetric(torchmetrics.Metric):
 
         With numbers of samples (``samples=``) each is counted once, however often it comes.
         """
-        batch = evidence if evidence is not None else bundle(self.counted.metric.needs, arrays)
+        batch = evidence if evidence is not None else bundle(self.batch_metric.metric.needs, arrays)
         numbered = evidence is None and arrays.get("samples") is not None
-        own = self.counted.block(batch, numbered=numbered)
-        if not self.counted.keeps(numbered=numbered):
-            own = self.counted.merged(np.concatenate([*self._blocks(), own]))
+        own = self.batch_metric.block(batch, numbered=numbered)
+        if not self.batch_metric.keeps(numbered=numbered):
+            own = self.batch_metric.merged(np.concatenate([*self._blocks(), own]))
             getattr(self, self.state_name).clear()
         getattr(self, self.state_name).append(torch.tensor(own, device=self.device))
 
@@ -71,7 +72,7 @@ class TheodoliteMetric(torchmetrics.Metric):
         """The score of all samples so far; NaN if there were none."""
         content = np.concatenate([*self._blocks(), np.zeros(0, np.uint8)])
         kind = torch.float32 if self.device.type == "mps" else torch.float64
-        return torch.tensor(self.counted.value(content), dtype=kind, device=self.device)
+        return torch.tensor(self.batch_metric.value(content), dtype=kind, device=self.device)
 
     def _blocks(self) -> list[np.ndarray]:
         state = getattr(self, self.state_name)

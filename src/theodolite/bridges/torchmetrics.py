@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from theodolite._scoring.request import expand
 from theodolite._storage.optional import require
-from theodolite.bridges._counted import BatchMetric
+from theodolite.bridges._batch_metric import BatchMetric
 from theodolite.errors import EvidenceError
 from theodolite.metrics.catalogue import find_metric
 
@@ -13,11 +13,12 @@ if TYPE_CHECKING:
 
 
 def as_metric(name: str, **options: Any) -> "torchmetrics.Metric":
-    """A score of the catalogue as a ``torchmetrics.Metric``, with the options of its card.
+    """Return a metric of the catalogue as a ``torchmetrics.Metric``.
 
-    ``update`` takes the arrays of the evidence by name, as tensors; ``compute`` gives the score
-    as a report would, without interval and null. Of an option that a report varies, such as
-    ``top``, the choice that its card quotes is taken; several given choices give several numbers.
+    ``update`` takes the arrays of the evidence by name, as tensors. ``compute`` returns the score
+    that a report shows, without interval and baselines. Options default to those that the metric's
+    card quotes. If you pass several values of a swept option, such as ``top``, ``compute`` returns
+    one number for each.
 
     Example:
         >>> import torch
@@ -30,11 +31,11 @@ def as_metric(name: str, **options: Any) -> "torchmetrics.Metric":
     require("torchmetrics", "torchmetrics", "torch")
     from theodolite.bridges._torch_metric import TheodoliteMetric  # noqa: PLC0415
 
-    return TheodoliteMetric(counted(name, options))
+    return TheodoliteMetric(make_batch_metric(name, options))
 
 
-def counted(name: str, options: dict[str, Any]) -> BatchMetric:
-    """What is to be counted: one choice of each option."""
+def make_batch_metric(name: str, options: dict[str, Any]) -> BatchMetric:
+    """Return the metric with its options; swept ones default to what its card quotes."""
     metric = find_metric(name)
     several = [s for s in metric.sweeps if isinstance(options.get(s), list | tuple)]
     quoted = {s: metric.headline.get(s, metric.default(s)[0]) for s in metric.sweeps}

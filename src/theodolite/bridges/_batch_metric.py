@@ -1,4 +1,8 @@
-"""Accumulate a metric over batches as one block of bytes; used by the torchmetrics bridge."""
+"""Accumulate a metric over batches as one block of bytes; used by the torchmetrics bridge.
+
+A block holds either sums (of a metric that streams) or the samples themselves, if their numbers
+decide which samples came twice. Blocks can be concatenated.
+"""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,38 +27,38 @@ from theodolite.metrics.states import SAME
 Block = UInt8[np.ndarray, " _bytes"]
 Arrays = dict[str, np.ndarray]
 HEAD = 8
-"""Bytes before a block that say how long it is: blocks in a row can be told apart."""
+"""Number of bytes before a block that hold its length, so that blocks can be concatenated."""
 TEXT, AXIS, NUMBER = '"', "#", "@"
-"""What names begin with that are a text, the names of an axis, or the numbers of samples."""
+"""Prefixes of names in a block: a text, the names of an axis, the numbers of samples."""
 GIVEN = "@given"
-"""Name of whether samples came with numbers of their own."""
+"""Name of the array that says whether samples came with their own numbers."""
 CLOSE = 1e-3
-"""How far two outputs for one sample may lie apart: batches are not computed to the last digit."""
+"""Tolerance for two outputs of one sample, which rounding makes different between batches."""
 
 
 @dataclass(frozen=True)
 class BatchMetric:
-    """A metric with its options, put to samples that come batch by batch."""
+    """A metric and its options, to be computed from batches of samples."""
 
     name: str
     options: dict[str, Any]
-    """Of swept options one choice each, unless several were asked for."""
+    """Options; one value of each swept option, unless several were requested."""
     single: tuple[str, ...]
-    """Swept options with one choice: they are no axis of the value."""
+    """Swept options with one value, which are no axis of the result."""
 
     @property
     def metric(self) -> Metric:
-        """The metric."""
+        """The metric of that name in the catalogue."""
         return find_metric(self.name)
 
     def keeps(self, *, numbered: bool) -> bool:
-        """Whether samples are kept: sums cannot tell which of numbered samples came twice."""
+        """Return whether samples are kept: sums cannot detect numbered samples that come twice."""
         return numbered or not self.metric.streams
 
     def block(self, evidence: Evidence, *, numbered: bool = False) -> Block:
-        """What one batch adds: sums over its samples, or the samples themselves.
+        """Return the block of one batch: sums over its samples, or the samples themselves.
 
-        ``numbered``: the numbers of its samples tell them apart in all batches.
+        ``numbered`` means that sample numbers are unique over all batches.
         """
         lacking = self.metric.missing(evidence, self.options)
         if lacking:
@@ -62,51 +66,52 @@ class BatchMetric:
         if self.keeps(numbered=numbered):
             index = np.asarray(evidence.samples.index)
             cut = not np.array_equal(index, np.arange(len(index)))  # from a larger bundle
-            return _framed(_flat(evidence) | {GIVEN: np.array([numbered, cut])})
-        return _framed(arrays_of(self.metric.state.of(evidence, **self._counting())))
+            return _frame(_flatten(evidence) | {GIVEN: np.array([numbered, cut])})
+        return _frame(arrays_of(self.metric.state.of(evidence, **self._get_counting_options())))
 
     def merged(self, content: Block) -> Block:
-        """Sums in a row as one."""
-        return _framed(self._sum(list(_blocks(content))))
+        """Return one block with the sum of concatenated blocks of sums."""
+        return _frame(self._sum_states(list(_read_blocks(content))))
 
     def value(self, content: Block) -> np.ndarray:
-        """The value of all samples together; NaN if there are none."""
+        """Return the score of all samples; NaN if there are none."""
         if not content.size:
             return np.array(np.nan)
-        parts = list(_blocks(content))
+        parts = list(_read_blocks(content))
         if GIVEN not in parts[0]:
-            state = state_from(self.metric.state, self._sum(parts))
+            state = state_from(self.metric.state, self._sum_states(parts))
         else:
-            whole = _joined(self.metric.needs, parts)
-            state = self.metric.state.of(whole, **self._counting())
+            whole = _join_samples(self.metric.needs, parts)
+            state = self.metric.state.of(whole, **self._get_counting_options())
         finish = {k: v for k, v in self.options.items() if k not in self.metric.counting_options()}
         values = np.asarray(state.value(**finish))
-        if self.metric.detail:  # summed up by the mean of what is defined, as in a report
+        if self.metric.detail:  # averaged over defined items, as in a report
             values = average_defined(np.moveaxis(values, -1, 0))
-        at = tuple(0 if name in self.single else slice(None) for name in self.metric.sweeps)
-        return np.asarray(values[at])
+        index = tuple(0 if name in self.single else slice(None) for name in self.metric.sweeps)
+        return np.asarray(values[index])
 
-    def _sum(self, parts: Sequence[Arrays]) -> Arrays:
+    def _sum_states(self, parts: Sequence[Arrays]) -> Arrays:
         first, *others = parts
         for other in others:
             if GIVEN in other or GIVEN in first:
-                raise _numbers_missing()
+                raise _make_numbers_error()
             _check_alike(first, other, samples=())
-            first = _added(first, other)
+            first = _add_states(first, other)
         return first
 
-    def _counting(self) -> dict[str, Any]:
+    def _get_counting_options(self) -> dict[str, Any]:
         return {k: v for k, v in self.options.items() if k in self.metric.counting_options()}
 
 
-def _added(first: Arrays, other: Arrays) -> Arrays:
-    def owned(arrays: Arrays) -> Arrays:
+def _add_states(first: Arrays, other: Arrays) -> Arrays:
+    def with_prefix(arrays: Arrays) -> Arrays:  # `added` expects names of nested states
         return {f":{name}": array for name, array in arrays.items()}
 
-    return {name[1:]: array for name, array in added(owned(first), owned(other)).items()}
+    total = added(with_prefix(first), with_prefix(other))
+    return {name[1:]: array for name, array in total.items()}
 
 
-def _framed(arrays: Arrays) -> Block:
+def _frame(arrays: Arrays) -> Block:
     plain = {}
     for name, array in arrays.items():
         if array.dtype.kind == "U":
@@ -116,22 +121,22 @@ def _framed(arrays: Arrays) -> Block:
     return np.frombuffer(len(content).to_bytes(HEAD, "little") + content, np.uint8)
 
 
-def _blocks(content: Block) -> Iterator[Arrays]:
-    at, whole = 0, content.tobytes()
-    while at < len(whole):
-        length = int.from_bytes(whole[at : at + HEAD], "little")
-        arrays = unpack_arrays(whole[at + HEAD : at + HEAD + length], "metric state")
+def _read_blocks(content: Block) -> Iterator[Arrays]:
+    start, whole = 0, content.tobytes()
+    while start < len(whole):
+        length = int.from_bytes(whole[start : start + HEAD], "little")
+        arrays = unpack_arrays(whole[start + HEAD : start + HEAD + length], "metric state")
         yield {
             name.removeprefix(TEXT): np.asarray(array.tobytes().decode())
             if name.startswith(TEXT)
             else array
             for name, array in arrays.items()
         }
-        at += HEAD + length
+        start += HEAD + length
 
 
 def _check_alike(first: Arrays, other: Arrays, samples: Sequence[str]) -> None:
-    """Refuse to add what does not fit: numpy would stretch one class over three."""
+    """Refuse batches whose shapes differ: numpy would broadcast one class to three."""
     for name in dict.fromkeys([*first, *other]):
         if name in samples or name.startswith((AXIS, NUMBER)):
             continue
@@ -152,8 +157,8 @@ def _check_alike(first: Arrays, other: Arrays, samples: Sequence[str]) -> None:
             )  # fmt: skip
 
 
-def _flat(evidence: Evidence, before: str = "") -> Arrays:
-    """All arrays of a bundle and of the bundle inside it, its names, and its samples' numbers."""
+def _flatten(evidence: Evidence, before: str = "") -> Arrays:
+    """Return all arrays of a bundle and of nested bundles, axis names and sample numbers."""
     arrays: Arrays = {}
     for name, values in list_plain_fields(evidence):
         arrays[before + name] = values
@@ -162,24 +167,24 @@ def _flat(evidence: Evidence, before: str = "") -> Arrays:
             text = json.dumps(axis.header()).encode()
             arrays[AXIS + before + name] = np.frombuffer(text, np.uint8)
     for name, inner in evidence._inner():
-        arrays |= _flat(inner, f"{before}{name}/")
+        arrays |= _flatten(inner, f"{before}{name}/")
     if not before and evidence.samples.index is not None:
         arrays[NUMBER] = np.asarray(evidence.samples.index).astype(np.int64)
     return arrays
 
 
-def _joined(kind: type[Evidence], parts: Sequence[Arrays]) -> Evidence:
-    """The samples of all batches as one bundle, those of one number once."""
+def _join_samples(kind: type[Evidence], parts: Sequence[Arrays]) -> Evidence:
+    """Join the samples of all batches into one bundle; keep samples of one number once."""
     if len({tuple(part[GIVEN][:1]) if GIVEN in part else None for part in parts}) > 1:
-        raise _numbers_missing()
+        raise _make_numbers_error()
     numbered, cut = np.array([part.pop(GIVEN) for part in parts], bool).T
-    on_samples = list(_on_samples(kind))
+    on_samples = list(_list_sample_arrays(kind))
     for part in parts[1:]:
         _check_alike(parts[0], part, samples=on_samples)
     for name in on_samples:
         if len({name in part for part in parts}) > 1:
             raise EvidenceError(name, "in some batches only", "it in all or none")
-    axes = {n: _longest([p[n] for p in parts]) for n in parts[0] if n.startswith(AXIS)}
+    axes = {n: _select_longest([p[n] for p in parts]) for n in parts[0] if n.startswith(AXIS)}
     lengths = [len(part[NUMBER]) for part in parts]
     numbers = np.concatenate([part[NUMBER] for part in parts])
     unique = bool(numbered.all() or cut.any())
@@ -188,29 +193,29 @@ def _joined(kind: type[Evidence], parts: Sequence[Arrays]) -> Evidence:
     indices = np.split(numbers, np.cumsum(lengths)[:-1])
     whole = kind.joined(
         [
-            _bundle(kind, part, axes, Samples(index=index))
+            _rebuild_evidence(kind, part, axes, Samples(index=index))
             for part, index in zip(parts, indices, strict=True)
         ]
     )
     if not unique:
         return whole
-    # entries of rows of unequal length are not samples: of these, the first is taken unchecked
+    # entries of ragged rows are not samples, so repeats of such samples are not checked
     rectangular = not any(layout.ragged for _, layout in kind.layouts())
     shared = [name for name in on_samples if name in parts[0]] if rectangular else []
     arrays = {name: np.concatenate([part[name] for part in parts]) for name in shared}
-    return whole[_first_of_each(numbers, arrays)]
+    return whole[_find_first_rows(numbers, arrays)]
 
 
-def _numbers_missing() -> EvidenceError:
+def _make_numbers_error() -> EvidenceError:
     return EvidenceError("samples", "numbers in some batches only", "them in all or none")
 
 
-def _first_of_each(numbers: np.ndarray, arrays: Arrays) -> np.ndarray:
-    """Rows that hold each number first, by number; a sample that comes twice must be the same."""
-    _, first, of = np.unique(numbers, return_index=True, return_inverse=True)
-    again = np.flatnonzero(first[of] != np.arange(len(numbers)))
+def _find_first_rows(numbers: np.ndarray, arrays: Arrays) -> np.ndarray:
+    """Return the first row of each number; rows of one number must hold the same sample."""
+    _, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
+    again = np.flatnonzero(first[inverse] != np.arange(len(numbers)))
     for name, array in arrays.items():
-        original, repeat = array[first[of[again]]], array[again]
+        original, repeat = array[first[inverse[again]]], array[again]
         is_float = original.dtype.kind == "f"
         near = (
             np.isclose(original, repeat, CLOSE, CLOSE, equal_nan=True)
@@ -227,7 +232,7 @@ def _first_of_each(numbers: np.ndarray, arrays: Arrays) -> np.ndarray:
     return np.asarray(first)
 
 
-def _bundle(
+def _rebuild_evidence(
     kind: type[Evidence], whole: Arrays, axes: Mapping[str, Any], samples: Samples, before: str = ""
 ) -> Evidence:
     fields: dict[str, Any] = {
@@ -238,7 +243,7 @@ def _bundle(
         if layout.ragged and name in fields:
             fields[name] = with_starts(fields[name], layout.ragged, own)
     for name, inner in kind.inner_kinds():
-        fields[name] = _bundle(inner, whole, axes, samples, f"{before}{name}/")
+        fields[name] = _rebuild_evidence(inner, whole, axes, samples, f"{before}{name}/")
     if not list(kind.inner_kinds()):
         fields["samples"] = samples
     inside = {name for _, inner in kind.inner_kinds() for name in inner.axes()}
@@ -249,17 +254,17 @@ def _bundle(
     return kind.make_shard(fields)
 
 
-def _on_samples(kind: type[Evidence], before: str = "") -> Iterator[str]:
+def _list_sample_arrays(kind: type[Evidence], before: str = "") -> Iterator[str]:
     for name, layout in kind.layouts():
         if layout.axes[0] == "samples":
             yield before + name
         yield from (before + axis + STARTS for axis in layout.ragged)
     for name, inner in kind.inner_kinds():
-        yield from _on_samples(inner, f"{before}{name}/")
+        yield from _list_sample_arrays(inner, f"{before}{name}/")
 
 
-def _longest(headers: Sequence[np.ndarray]) -> dict[str, Any]:
-    """Batches without names know as many classes as they met: the most of them are all."""
+def _select_longest(headers: Sequence[np.ndarray]) -> dict[str, Any]:
+    """Return the longest axis: a batch without names only has the classes that occur in it."""
     parsed_headers: list[dict[str, Any]] = [json.loads(header.tobytes()) for header in headers]
     longest = max(parsed_headers, key=lambda h: (len(h["names"]), h.get("count", 0)))
     for header in parsed_headers:
