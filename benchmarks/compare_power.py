@@ -28,7 +28,7 @@ from theodolite._runs.comparison.paired_differences import (
     compute_difference,
     resample_rows,
 )
-from theodolite._runs.comparison.recipe import SeedVariances, run_recipe_test
+from theodolite._runs.comparison.recipe_differences import SeedVariances, run_recipe_test
 from theodolite._runs.comparison.sample_sizes import RecipeVariances, compute_recipe_power
 from theodolite._scoring.request import MetricRequest, Resampling
 from theodolite._stats.intervals import Estimate

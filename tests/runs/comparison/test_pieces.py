@@ -49,7 +49,7 @@ def test_pieces_are_compared_as_memory_is(tmp_path: Path, monkeypatch: pytest.Mo
     in_memory = records(*both)
     assert in_memory[0]["better"] == "after"
     for known in both:
-        known.forget()
+        known.free_evidence()
     monkeypatch.setattr(loaded_runs, "MAX_STORED", 100)
     monkeypatch.setattr(loaded_runs, "draw_samples", None)  # memory must not be asked for it
     assert all(known.is_large for known in both)

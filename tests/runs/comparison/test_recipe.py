@@ -17,7 +17,7 @@ from theodolite._runs.comparison.comparison_rows import ClaimOutcome
 from theodolite._runs.comparison.intervals import ResamplingSource, run_student_test
 from theodolite._runs.comparison.leaderboard import build_leaderboard
 from theodolite._runs.comparison.loaded_runs import load_runs
-from theodolite._runs.comparison.recipe import (
+from theodolite._runs.comparison.recipe_differences import (
     SeedVariances,
     estimate_seed_variances,
     run_recipe_test,

@@ -141,7 +141,7 @@ def _compare_pair(
     alike, refused = _select_comparable_scores(runs, shared)
     by_key, samples = build_rows(runs, alike, resampling, progress)
     by_key |= refused
-    second.forget()
+    second.free_evidence()
     lines = tuple(by_key[key] for key in shared)
     return Comparison(
         first,

@@ -214,9 +214,9 @@ class SharedSamples:
             raise NotComparableError(
                 "evidence in pieces, too large for memory, in one of the runs only"
             )
-        if not all(kind in run.pieces for run in self.runs):
+        if not all(kind in run.shards for run in self.runs):
             raise NotComparableError(f"no {kind.kind} evidence in one of the runs")
-        first, second = (run.pieces[kind] for run in self.runs)
+        first, second = (run.shards[kind] for run in self.runs)
         return align_shards(first, second, same_data=has_same_data(*self.runs))
 
 

@@ -81,7 +81,7 @@ def build_leaderboard(
     for run in runs:
         groups.setdefault(digest_samples(run), []).append(run)
         digests[run.name] = digest_evidence(run)
-        run.forget()
+        run.free_evidence()
     ordered = sorted(groups.values(), key=lambda group: (-len(group), group[0].name))
     return [
         _mark_repeated_runs(_build_table(group, by, progress), digests) for group in ordered
@@ -150,7 +150,7 @@ def _describe_shared_data(group: Sequence[LoadedRun]) -> str:
         n = max(len(bundle) for bundle in group[0].evidence[0].values())
     except EvidenceError:
         return "the same inputs" if len(group) > 1 else "inputs of its own"
-    group[0].forget()
+    group[0].free_evidence()
     named = f" of {data.name}" if data is not None else ""
     return f"{'the same ' * (len(group) > 1)}{n:,} samples{named}"
 
@@ -217,9 +217,9 @@ def _rank_runs(
         chosen = first.record.spec.resampling
         resampling = chosen.draws(min(SHORT, chosen.resamples))
         lines.append(build_rows((first, second), [key], resampling, silent)[0][key])
-        second.forget()
+        second.free_evidence()
         if second is runs[-1]:
-            first.forget()
+            first.free_evidence()
     level = runs[0].record.spec.resampling.level if runs else 0.95
     deltas = [line.difference for line in lines]
     tests = [None if delta is None else delta.hardest for delta in deltas]

@@ -1,4 +1,7 @@
-"""The runs of a folder: which can be read, and which are about the same samples."""
+"""Load the runs of a folder for a leaderboard, and digest what they were scored on.
+
+Runs with equal digests of samples share a table. Used by `leaderboard` and its page.
+"""
 
 import hashlib
 from dataclasses import dataclass
@@ -14,14 +17,14 @@ from theodolite.evidence.shards import compute_evidence_digest
 
 @dataclass(frozen=True)
 class ExcludedFolder:
-    """A folder that is in no table, and why."""
+    """A folder that no table contains, and the reason."""
 
     name: str
     why: str
 
 
 def load_runs_in(folder: Path) -> tuple[list[LoadedRun], list[ExcludedFolder]]:
-    """Its runs, and the folders that are none, each with the reason."""
+    """Return the runs in a folder, and the other folders in it with the reason."""
     if not folder.is_dir():
         raise EvidenceError(f"folder {str(folder)!r}", "nothing there", "a folder of run folders")
     if (folder / "run.json").is_file():
@@ -29,20 +32,20 @@ def load_runs_in(folder: Path) -> tuple[list[LoadedRun], list[ExcludedFolder]]:
             f"folder {folder.name!r}", "a run", "a folder with runs in it",
             "Give the folder above it.",
         )  # fmt: skip
-    runs, left = [], []
+    runs, excluded = [], []
     for path in sorted(folder.iterdir()):
         if not path.is_dir():
             continue
         if path.is_symlink():
-            left.append(ExcludedFolder(path.name, "a link, which is not followed"))
+            excluded.append(ExcludedFolder(path.name, "a link, which is not followed"))
             continue
         try:
             runs.append(load_run(path, must_be_sealed=False))
         except (EvidenceError, OSError) as error:
-            left.append(ExcludedFolder(path.name, _explain_exclusion(path, error)))
-    if not runs and not left:
+            excluded.append(ExcludedFolder(path.name, _explain_exclusion(path, error)))
+    if not runs and not excluded:
         raise EvidenceError(f"folder {str(folder)!r}", "no folders in it", "run folders")
-    return runs, left
+    return runs, excluded
 
 
 def _explain_exclusion(path: Path, error: Exception) -> str:
@@ -55,7 +58,11 @@ def _explain_exclusion(path: Path, error: Exception) -> str:
 
 
 def digest_samples(run: LoadedRun) -> str:
-    """What runs must share to stand in one table: the samples and their labels."""
+    """Return a digest of samples and labels, which runs of one table share.
+
+    Without evidence, it is the list of inputs. Inputs are added to the digest if samples have neither
+    ids nor labels.
+    """
     parts = []
     try:
         first = run.evidence[0]
@@ -69,14 +76,14 @@ def digest_samples(run: LoadedRun) -> str:
         labels = getattr(bundle, "labels", None)
         if labels is not None:
             digest.update(np.asarray(labels)[order].astype(np.int64).tobytes())
-        if samples.ids is None and labels is None:  # numbers alone show nothing
+        if samples.ids is None and labels is None:  # row numbers alone identify nothing
             digest.update(repr(sorted(run.made_record.inputs.items())).encode())
         parts.append(digest.hexdigest())
     return min(parts)
 
 
 def digest_evidence(run: LoadedRun) -> str:
-    """Of all its evidence; empty where that is not at hand."""
+    """Return a digest of all evidence of a run; empty if the evidence is not available."""
     try:
         digests = [sorted(map(compute_evidence_digest, kinds.values())) for kinds in run.evidence]
     except EvidenceError:

@@ -1,4 +1,7 @@
-"""Run folders that are to be compared: what they say, and the evidence behind it."""
+"""Load run folders for comparisons: their scores, verdicts and evidence.
+
+Used by `compare_runs`, `leaderboard`, `drift` and the other modules of this folder.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,40 +25,40 @@ from theodolite.questions import Question
 from theodolite.results import Score
 
 MAX_STORED = 50_000
-"""Samples of evidence in pieces that are brought into memory to be compared."""
+"""Maximum number of samples of sharded evidence that are loaded into memory."""
 
 Kinds = dict[type[Evidence], Evidence]
 Key = tuple[str, int, str]
-"""A metric, its version, its options: scores with the same key mean the same."""
+"""Metric, version and options: scores with the same key are comparable."""
 
 
 @dataclass(frozen=True, eq=False)
 class LoadedRun:
-    """A run folder that was read and checked."""
+    """A finished run that was read from its folder and verified."""
 
     folder: Path
     name: str
-    """What it is called beside other runs."""
+    """Name that distinguishes it from the other runs."""
     record: RunRecord
     made_record: ProducedRecord
     scores: tuple[Score, ...]
     verdicts: dict[Question, VerdictRecord]
     sealed: bool
     subject: Subject = field(default_factory=make_unstated_subject)
-    """Which explanation it is of, and what that is held against."""
+    """The audited explanation, and the outputs that it is compared with."""
 
     @property
     def title(self) -> str:
-        """What the run calls itself."""
+        """Title of the run's spec, or its name."""
         return self.record.spec.title or self.record.spec.name
 
     @cached_property
     def by_key(self) -> dict[Key, Score]:
-        """Its scores by what they mean."""
+        """Scores by metric, version and options."""
         return {get_score_key(score): score for score in self.scores}
 
     def headline(self, question: Question) -> Score | None:
-        """The score that the verdict was read from."""
+        """Return the score that the verdict on a question was read from."""
         verdict = self.verdicts.get(question)
         if verdict is None:
             return None
@@ -66,19 +69,19 @@ class LoadedRun:
 
     @cached_property
     def evidence(self) -> list[Kinds]:
-        """Of each seed the bundles by kind; refused where they cannot be had."""
+        """Evidence of each seed by kind; raises an error if it is not available."""
         if self.made_record.stored:
-            stored = self.pieces.items()
+            stored = self.shards.items()
             return [{kind: draw_samples(shards, MAX_STORED, 0) for kind, shards in stored}]
         return [by_kind(load_all(seed)[0]) for seed in RunFolder(self.folder).seed_folders()]
 
-    def forget(self) -> None:
-        """Free the evidence; it is read anew if it is asked for again."""
+    def free_evidence(self) -> None:
+        """Free the memory of the evidence; the next access reads it again."""
         self.__dict__.pop("evidence", None)
 
     @cached_property
-    def pieces(self) -> Mapping[type[Evidence], Shards]:
-        """Evidence in pieces by kind, if it is on this machine and unchanged."""
+    def shards(self) -> Mapping[type[Evidence], Shards]:
+        """Sharded evidence by kind; raises an error unless it is on this machine and unchanged."""
         what, addresses = f"run {self.name!r}", self.made_record.stored
         if any(address.startswith(BUCKETS) for address in addresses):
             raise UnsafeInputError(what, "evidence in a bucket", "evidence on this machine")
@@ -94,12 +97,12 @@ class LoadedRun:
 
     @property
     def is_large(self) -> bool:
-        """Whether its evidence is compared piece by piece, because memory may not hold it."""
-        return bool(self.made_record.stored) and max(map(len, self.pieces.values())) > MAX_STORED
+        """Whether its evidence is compared shard by shard, because it may not fit into memory."""
+        return bool(self.made_record.stored) and max(map(len, self.shards.values())) > MAX_STORED
 
 
 def load_run(folder: Path, *, must_be_sealed: bool = True) -> LoadedRun:
-    """Read a finished run; one whose bytes were changed since is refused."""
+    """Load a finished run; raise an error if its files were changed since."""
     if not (folder / "run.json").is_file():
         raise UnsafeInputError(f"run {folder.name!r}", "no run.json", "a run folder")
     check_no_links(folder)
@@ -115,7 +118,7 @@ def load_run(folder: Path, *, must_be_sealed: bool = True) -> LoadedRun:
 
 
 def load_runs(folders: Sequence[Path]) -> list[LoadedRun]:
-    """Several runs, each under a name of its own."""
+    """Load several runs, each with a distinct name."""
     runs = [load_run(folder) for folder in folders]
     names = [run.name for run in runs]
     if len({run.folder.resolve() for run in runs}) < len(runs):
@@ -129,7 +132,7 @@ def load_runs(folders: Sequence[Path]) -> list[LoadedRun]:
 
 
 def explain_unlike_outputs(first: LoadedRun, second: LoadedRun) -> str:
-    """Why *faithful* of two runs is not comparable: it is held against different things."""
+    """Return why *faithful* of two runs is not comparable; empty if it is."""
     if first.subject.outputs == second.subject.outputs:
         return ""
     names = [run.subject.wording.name for run in (first, second)]
@@ -137,7 +140,7 @@ def explain_unlike_outputs(first: LoadedRun, second: LoadedRun) -> str:
 
 
 def get_score_key(score: Score) -> Key:
-    """What a score means."""
+    """Return metric, version and options of a score as a key."""
     return score.metric, score.version, _to_canonical_json(score.options)
 
 

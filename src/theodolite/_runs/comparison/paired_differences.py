@@ -15,7 +15,7 @@ from theodolite._runs.comparison.intervals import (
     compute_possible_range,
     run_student_test,
 )
-from theodolite._runs.comparison.recipe import (
+from theodolite._runs.comparison.recipe_differences import (
     SeedVariances,
     estimate_seed_variances,
     run_recipe_test,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from theodolite._runs.comparison.paired_differences import Difference
-from theodolite._runs.comparison.recipe import SeedVariances
+from theodolite._runs.comparison.recipe_differences import SeedVariances
 from theodolite._runs.comparison.sample_sizes import (
     RecipeVariances,
     find_recipe_sample_size,

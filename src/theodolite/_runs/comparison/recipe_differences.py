@@ -1,4 +1,8 @@
-"""Would two recipes differ again if both were trained again? Seeds as a source of chance."""
+"""Test the difference between two training recipes, with seeds as a source of variance.
+
+The question is whether two runs would differ again if both were trained again with new seeds. Used
+by `paired_differences`, and by `shortage` to say how many seeds are required.
+"""
 
 import math
 from dataclasses import dataclass
@@ -20,39 +24,39 @@ FEWEST_SEEDS = 2
 
 @dataclass(frozen=True)
 class SeedVariances:
-    """What the difference between two recipes varies by."""
+    """Variance of the difference between two recipes, split into seeds and samples."""
 
     seeds: tuple[int, ...]
-    """How many, of each run; one number where they are paired."""
+    """Number of seeds of each run; one number if seeds are paired."""
     variances: tuple[float, ...]
-    """Over the seeds of each run; of their paired differences where they are paired."""
+    """Variance over the seeds of each run, or of the paired differences."""
     own: tuple[float, ...]
-    """The part of these that is due to samples: what each seed makes of them by itself."""
+    """Part of ``variances`` that comes from samples and differs from seed to seed."""
     common: float
-    """Of the difference over samples, as far as all seeds share it."""
+    """Variance of the difference over samples that all seeds share."""
     clusters: int
-    """Samples or clusters that were drawn."""
+    """Number of samples or clusters that were resampled."""
 
     @property
     def of_seeds(self) -> float:
-        """The seeds' part in the variance of the difference."""
+        """Part of the variance of the difference that comes from seeds."""
         return sum(v / n for v, n in zip(self.variances, self.seeds, strict=True))
 
     @property
     def variance(self) -> float:
-        """Of the difference, had both been trained again and scored on new samples."""
+        """Variance of the difference if both were trained again and scored on new samples."""
         return self.of_seeds + self.common
 
     @property
     def df(self) -> float:
-        """By Satterthwaite."""
+        """Degrees of freedom by Satterthwaite's approximation."""
         parts = sum((v / n) ** 2 / (n - 1) for v, n in zip(self.variances, self.seeds, strict=True))
         parts += self.common**2 / (self.clusters - 1)
         return self.variance**2 / parts if parts > 0 else float(min(self.seeds) - 1)
 
     @property
     def paired(self) -> bool:
-        """Whether seeds with one number belong together."""
+        """Whether seed i of one run is paired with seed i of the other."""
         return len(self.seeds) == 1
 
     @property
@@ -62,7 +66,7 @@ class SeedVariances:
 
     @property
     def spread_without_samples(self) -> float:
-        """The same, had there been samples without end."""
+        """``spread`` in the limit of infinitely many samples."""
         parts = zip(self.variances, self.own, strict=True)
         return math.sqrt(sum(max(v - own, 0.0) for v, own in parts) / len(self.variances))
 
@@ -74,14 +78,14 @@ def estimate_seed_variances(
     *,
     paired: bool = False,
 ) -> SeedVariances | None:
-    """From each seed's value (row 0) and its resamples, all drawn with the same weights.
+    """Estimate the variances from each seed's value (column 0) and its resamples.
 
-    A run's seeds are another draw than the other's, unless ``paired``: then number i of both share
-    what is random in training. Seeds without a value do not count; None with fewer than two.
+    All rows are resampled with the same weights. Seeds of the two runs are independent, unless
+    ``paired``: then seed i of both runs shares the randomness of training. Seeds whose value is NaN
+    are left out; None with fewer than two.
 
-    What is common to all seeds is the covariance, over resamples, of the differences of two
-    different seeds, a mean over all pairs of seeds. One seed's own noise is in the spread over
-    seeds already.
+    The common variance is the covariance of two different seeds over resamples, a mean over all
+    pairs of seeds. The variance over seeds already contains the noise of single seeds.
     """
     if paired:
         first, second = np.zeros_like(second - first), second - first
@@ -110,7 +114,7 @@ def estimate_seed_variances(
 
 
 def _compute_covariance(block: Float[np.ndarray, "seeds seeds"]) -> float:
-    """The mean covariance of two different seeds."""
+    """Return the mean covariance of two different seeds."""
     n = len(block)
     return float((block.sum() - np.trace(block)) / (n * (n - 1)))
 
@@ -118,7 +122,7 @@ def _compute_covariance(block: Float[np.ndarray, "seeds seeds"]) -> float:
 def run_recipe_test(
     value: float, variances: SeedVariances | None, source: ResamplingSource
 ) -> DifferenceTest | None:
-    """Interval and p-value of a difference between recipes; None where seeds do not tell."""
+    """Return interval and p-value of a difference between recipes; None without variances."""
     if variances is None or math.isnan(value):
         return None
     if not variances.variance > 1e-28:
