@@ -1,4 +1,4 @@
-"""Read and write Parquet tables, and read columns of CSV files."""
+"""Read and write Parquet tables, and read columns of CSV and Arrow files."""
 
 import csv
 import io
@@ -21,6 +21,7 @@ from theodolite._storage._parquet_checks import (
 )
 from theodolite._storage.memory_limit import check_memory, get_memory_limit
 from theodolite._storage.paths import all_or_nothing, existing, size_within
+from theodolite._storage.row_files.arrow_rows import read_arrow_rows
 from theodolite._storage.row_files.parquet_pages import read_page_sizes
 from theodolite.errors import UnsafeInputError
 
@@ -28,6 +29,7 @@ Columns = Mapping[str, Sequence[Any] | np.ndarray]
 # an empty cell is one byte of a CSV file and eight of a column of numbers
 MAX_CSV_BYTES = MAX_UNPACKED_BYTES // 8
 MAX_HEADER = 1 << 20
+ARROW = (".arrow", ".arrows", ".feather", ".ipc")
 
 
 @dataclass(frozen=True)
@@ -148,19 +150,27 @@ def _groups(stream: io.BufferedIOBase, what: str) -> Iterator[Any]:
 
 
 def column_names(path: Path, what: str = "table") -> list[str]:
-    """What the columns of a .csv or .parquet file are called."""
+    """Return the names of the columns of a .csv, .parquet or Arrow file."""
     label = f"{what} {path.name!r}"
     if path.suffix == ".csv":
         return _csv_header(path, what)
+    if path.suffix in ARROW:
+        with existing(path, what).open("rb") as stream, read_arrow_rows(stream, label) as (own, _):
+            if len(set(own.names)) < len(own.names) or len(own.names) > MAX_COLUMNS:
+                got = f"{len(own.names):,} columns, {len(set(own.names)):,} names"
+                raise UnsafeInputError(label, got, f"at most {MAX_COLUMNS:,} distinct names")
+            return list(own.names)
     with existing(path, what).open("rb") as stream, _refused_plainly(stream, label):
         return list(next(_groups(stream, label)).column_names)
 
 
 def read_columns(path: Path, names: Sequence[str], what: str = "table") -> dict[str, Any]:
-    """Some columns of a .csv or .parquet file, as arrow columns; memory is bounded beforehand."""
+    """Read some columns of a .csv, .parquet or Arrow file; memory is bounded beforehand."""
     label = f"{what} {path.name!r}"
     if path.suffix == ".csv":
         return _csv_columns(path, names, what)
+    if path.suffix in ARROW:
+        return _arrow_columns(path, names, what)
     with existing(path, what).open("rb") as stream, _refused_plainly(stream, label):
         import pyarrow as pa  # noqa: PLC0415
 
@@ -198,6 +208,20 @@ def _csv_columns(path: Path, names: Sequence[str], what: str) -> dict[str, Any]:
         reason = " ".join(str(error).split())[:200]
         raise UnsafeInputError(f"{what} {path.name!r}", f"broken CSV ({reason})", "CSV") from error
     return {name: table[name] for name in names}
+
+
+def _arrow_columns(path: Path, names: Sequence[str], what: str) -> dict[str, Any]:
+    import pyarrow as pa  # noqa: PLC0415
+
+    label, kept, size = f"{what} {path.name!r}", [], 0
+    with existing(path, what).open("rb") as stream, read_arrow_rows(stream, label) as (own, rows):
+        kept.append(own.empty_table().select(names))
+        for batch in rows:
+            kept.append(pa.Table.from_batches([batch]).select(names))
+            size += kept[-1].nbytes
+            check_memory(size, label)
+        joined = pa.concat_tables(kept).unify_dictionaries()
+    return {name: joined[name] for name in names}
 
 
 def parquet_bytes(columns: Mapping[str, Any], metadata: Mapping[str, str] | None = None) -> bytes:

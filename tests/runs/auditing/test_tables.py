@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
@@ -55,6 +56,52 @@ def test_columns_are_the_arrays_that_they_were(table: Path, arrays: dict[str, An
     assert source.notes[0].endswith("; labels is y; ids is id.")
 
 
+WRITERS = {
+    "csv": pa.csv.write_csv, "parquet": pa.parquet.write_table, "feather": pa.feather.write_feather,
+    "arrow": lambda table, path: pa.feather.write_feather(table, path, compression="zstd"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_columns_named_like_the_arrays_need_no_options(
+    suffix: str, arrays: dict[str, Any], tmp_path: Path
+) -> None:
+    columns: dict[str, Any] = {f"values_{i}": arrays["values"][:, i] for i in (2, 0, 1)}
+    if suffix == "csv":
+        columns |= {f"truth_{i}": arrays["truth"][:, i] + 0 for i in range(3)}
+    else:
+        columns["truth"] = arrays["truth"].tolist()
+    columns |= {
+        "labels": arrays["labels"],
+        "age": range(40),
+        "ids": [f"row {i}" for i in range(40)],
+    }
+    path = tmp_path / f"scores.{suffix}"
+    WRITERS[suffix](pa.table(columns), path)
+    (source,) = read_sources([path], {})
+    (evidence,) = source.first
+    for name, values in arrays.items():
+        np.testing.assert_array_equal(getattr(evidence, name), values)
+    assert evidence.samples.name(3) == "row 3"
+    assert source.notes[0].endswith("labels is labels; ids is ids; not read: age.")
+
+
+def test_command_reads_attributions_from_a_table(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    rows, weights = random.normal(size=(40, 3)), np.array([2.0, -1.0, 0.5])
+    evidence = theodolite.AttributionEvidence(
+        values=(rows - rows.mean(axis=0)) * weights, inputs=rows, background=rows,
+        respond=lambda asked: asked @ weights,
+    )  # fmt: skip
+    names = ("values", "inputs", "output", "removed", "change")
+    table = {name: np.asarray(getattr(evidence, name)).tolist() for name in names}
+    pa.parquet.write_table(pa.table(table), tmp_path / "attributions.parquet")
+    ran = command("audit", tmp_path / "attributions.parquet", "--resamples", 20, "--quiet")
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.startswith("attributions.parquet: values is values; inputs is inputs;")
+    assert "Do the attributions predict" in ran.stdout
+
+
 def test_an_audit_of_a_table_is_that_of_its_arrays(table: Path, arrays: dict[str, Any]) -> None:
     result = theodolite.audit(table, **COLUMNS, resamples=20)
     plain = {name: arrays[name] for name in COLUMNS}
@@ -99,7 +146,7 @@ def test_columns_that_do_not_fit_are_named(
 
 
 def test_columns_need_one_table(table: Path) -> None:
-    with pytest.raises(EvidenceError, match=r"one \.csv or \.parquet"):
+    with pytest.raises(EvidenceError, match=r"one \.csv, \.parquet or Arrow"):
         read_sources([table, table], COLUMNS)
     with pytest.raises(EvidenceError, match="no table"):
         read_sources([], COLUMNS)

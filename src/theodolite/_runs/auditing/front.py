@@ -55,8 +55,9 @@ def audit(  # noqa: PLR0913  each is a way in
     """Put every question to what you have that it can answer.
 
     Args:
-        evidence: Evidence, the path of some, or a list of these: a .npz, .safetensors, .csv or
-            .parquet file, a folder or address of stored evidence, a run folder, an exported study.
+        evidence: Evidence, the path of some, or a list of these: a .npz, .safetensors, .csv,
+            .parquet or Arrow file, a folder or address of stored evidence, a run folder, an
+            exported study.
         resampling: How intervals and nulls are drawn, where ``seed`` and ``resamples`` are not all.
         progress: Called as work goes on; ``"auto"`` writes to stderr if it is a terminal.
         metrics: Ask these scores only: names, or a name and its options, such as
@@ -82,8 +83,8 @@ def audit(  # noqa: PLR0913  each is a way in
         **arrays: Arguments of ``theodolite.audit_concepts``, ``audit_tokens`` or ``audit_ratings``,
             which is called if its first array is among them; or arrays, tensors or frames named as
             ``theodolite evidence`` says, also ``ids`` and ``clusters``, or
-            ``samples=theodolite.Samples(...)``. Beside the path of a .csv or .parquet file, what
-            its columns are: ``values="pred_*"``.
+            ``samples=theodolite.Samples(...)``. Beside the path of a .csv, .parquet or Arrow
+            file, what its columns are: ``values="pred_*"``; none if they are named like arrays.
 
     Example:
         >>> import theodolite

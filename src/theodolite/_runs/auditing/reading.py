@@ -25,7 +25,7 @@ def read_sources(places: Sequence[str | Path], columns: Mapping[str, Any]) -> li
     tables = [str(place) for place in places if is_table(place)]
     if len(tables) > 1 or (columns and not tables):
         got = f"{tables[0]!r} and {tables[1]!r}" if tables else f"{next(iter(columns))!r}, no table"
-        raise EvidenceError("columns", got, "one .csv or .parquet file that has them")
+        raise EvidenceError("columns", got, "one .csv, .parquet or Arrow file that has them")
     return [
         _of_table(Path(place).resolve(), columns) if is_table(place) else read_source(place)
         for place in places

@@ -39,6 +39,7 @@ from theodolite.cli.progress import print_rehearsal, show_progress
 from theodolite.cli.tables import print_scores, print_verdicts
 from theodolite.errors import EvidenceError, printable
 from theodolite.evidence.pipeline_output import Progress
+from theodolite.evidence.sources.table_columns import is_table
 
 
 def _column(text: str) -> Any:
@@ -102,11 +103,12 @@ def audit(
     """Audit an explanation.
 
     EVIDENCE is one or several of: a .npz or .safetensors file of arrays, named as in `theodolite
-    evidence`; a .csv or .parquet file, with the options for columns; a folder of stored evidence;
-    a folder or address of sharded evidence; a run folder; the folder of an exported study.
+    evidence`; a .csv, .parquet or Arrow file; a folder of stored evidence; a folder or address of
+    sharded evidence; a run folder; the folder of an exported study.
 
-    Columns: a name, several names with commas, or a pattern. With 'pred_*' and 'true_*', pred_horn
-    and true_horn belong to the concept horn.
+    Columns of a table are named like the arrays (values as a list, or values_0, values_1), or
+    chosen by options: a name, several names with commas, or a pattern. With 'pred_*' and 'true_*',
+    pred_horn and true_horn belong to the concept horn.
     """
     del max_memory  # set as it was read
     criteria = None if thresholds is None else read_thresholds(thresholds)
@@ -125,7 +127,7 @@ def audit(
             source = with_model_answers(source, model_answers)
         if annotation_error is not None:
             source = with_annotation_error(source, annotation_error)
-        if source and patterns:  # before the first score: which columns are a pair
+        if source and any(map(is_table, evidence or ())):  # before the first score: the pairs
             typer.echo("\n".join(printable(note, 2000) for note in source.notes), err=as_json)
         job = _sharded_job(source, settings) if source and source.stored else job
         if job and (out or engine.checkpoint_dir):
@@ -191,7 +193,8 @@ def _model_job(
 def _patterns(columns: dict[str, str | None], job: _AuditRun | None) -> dict[str, str]:
     chosen = {name: pattern for name, pattern in columns.items() if pattern is not None}
     if chosen and job is not None:
-        raise EvidenceError(f"--{next(iter(chosen))}", "--model as well", "a .csv or .parquet file")
+        flag = f"--{next(iter(chosen))}"
+        raise EvidenceError(flag, "--model as well", "a .csv, .parquet or Arrow file")
     return chosen
 
 

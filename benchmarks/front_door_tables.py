@@ -1,10 +1,12 @@
-"""Verdicts on attributions of planted and real models: how often they are right, and their shares.
+"""Verdicts on attributions of planted and real models: how often they are right.
 
-    python benchmarks/front_door.py --draws 40 --cases gate linear
+    python benchmarks/front_door_tables.py --draws 40 --cases gate linear
+    python benchmarks/front_door_tables.py --coverage 200
 
 A draw has its own data, model, background and seed. Shapley values of functions come from all
-subsets of features, those of trees from shap (``theodolite[tabular]``). The similar model is a
-forest that was fitted to the same data. Prints answers and mean shares of the plain fit.
+subsets of features, those of trees from shap (``theodolite[tabular]``). Prints the answers and the
+mean share of each kind of attributions; with ``--coverage``, how often intervals of the share
+contain its mean over new rows of one model.
 """
 
 import argparse
@@ -18,21 +20,22 @@ from typing import Any
 import numpy as np
 import shap
 from sklearn.datasets import load_breast_cancer
-from sklearn.ensemble import (
-    GradientBoostingClassifier,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
+from sklearn.ensemble import GradientBoostingClassifier
 
 import theodolite
 
 ROWS, BACKGROUND = 100, 100
 TREES = {"n_estimators": 60, "max_depth": 3}
-METRICS = ["attribution_fit", "ranking_fit", "additivity_gap"]
+OPTIONS: dict[str, Any] = {
+    "metrics": ["attribution_fit", "ranking_fit", "additivity_gap"],
+    "resamples": 100,
+    "progress": None,
+}
+GLOBAL = ("One global ranking", "A global ranking", "One ranking is enough")
 FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "gate": lambda rows: 2 * np.where(rows[:, 2] > 0, rows[:, 0], rows[:, 1]),
-    "products": lambda rows: rows[:, 0] * rows[:, 1] + rows[:, 2] * rows[:, 3],
     "linear": lambda rows: rows @ np.array([2, -1.5, 1, -0.8, 0.5, 0.3, -0.2, 0.1]),
+    "products": lambda rows: rows[:, 0] * rows[:, 1] + rows[:, 2] * rows[:, 3],
     "flags": lambda rows: rows @ np.array([8, 5, 3, 2, 1, 0.5, 0.25, 0.1]),
 }
 
@@ -59,10 +62,6 @@ class Case:
         self.base = float(function(self.background).mean())
         self.exact = shapley_values(function, self.rows, self.background)
         self.output = function(self.rows)
-        forest = RandomForestRegressor(60, random_state=0).fit(table, function(table))
-        explainer = shap.TreeExplainer(forest, self.background)
-        self.similar = explainer(self.rows, check_additivity=False)
-        self.path_dependent = None
 
     def _fit(self, table: np.ndarray, labels: np.ndarray, seed: int) -> None:
         order = self.random.permutation(len(table))
@@ -70,19 +69,10 @@ class Case:
         self.rows, self.background = table[test], table[train[:BACKGROUND]]
         model = GradientBoostingClassifier(random_state=seed, **TREES)
         self.model = model.fit(table[train], labels[train])
-        explainer = shap.TreeExplainer(model, self.background, model_output="probability")(
-            self.rows
-        )
-        self.exact, self.base = explainer.values, explainer.base_values
+        explainer = shap.TreeExplainer(model, self.background, model_output="probability")
+        explanation = explainer(self.rows)
+        self.exact, self.base = explanation.values, explanation.base_values
         self.output = model.predict_proba(self.rows)[:, 1]
-        self.path_dependent = shap.TreeExplainer(model)(self.rows)
-        forest = RandomForestClassifier(60, random_state=seed).fit(table[train], labels[train])
-        explained = shap.TreeExplainer(forest, self.background, model_output="probability")
-        similar = explained(self.rows, check_additivity=False)
-        self.similar = SimpleNamespace(
-            values=similar.values[:, :, 1], base_values=similar.base_values[:, 1], data=self.rows,
-            feature_names=None, output_names=None,
-        )  # fmt: skip
 
     def credit(self) -> tuple[np.ndarray, np.ndarray]:
         """Eight features, of which six act, two by a product."""
@@ -104,33 +94,31 @@ class Case:
         data = load_breast_cancer()
         return data.data, data.target
 
+    def audit(self, methods: dict[str, Any], seed: int) -> dict[str, Any]:
+        """Audit several methods on the same answers of the model."""
+        results: Any = theodolite.audit_attributions(
+            methods, self.rows, model=self.model, background=self.background, seed=seed, **OPTIONS
+        )
+        return dict(results)
+
     def methods(self) -> dict[str, Any]:
-        """Attributions of known quality; the first and the last two with base values."""
+        """Attributions of known quality; the exact ones with base values."""
         exact, random = self.exact, self.random
         spread, noise = exact.std(), random.normal(size=exact.shape)
         size = np.abs(exact).mean(axis=0)
         half = exact.copy()
         half[: ROWS // 2] = exact[random.permutation(ROWS // 2)]
         away = (self.output - np.mean(self.base))[:, None]
-        methods = {
-            "exact": self._explained(exact), "shuffled": exact[random.permutation(ROWS)],
-            "noise": noise, "wrong sign": -exact, "one list": np.tile(size, (ROWS, 1)),
-            "half shuffled": half, "quarter noise": exact + 0.5 * spread * noise,
-            "equal noise": exact + spread * noise, "sizes": np.abs(exact),
-            "nothing named": away * np.ones_like(exact),
-            "random parts": away * random.random(exact.shape), "output x list": away * size,
-            "list": size, "random list": random.random(exact.shape[1]),
-            "similar model": self.similar,
-        }  # fmt: skip
-        return methods | (
-            {} if self.path_dependent is None else {"path-dependent": self.path_dependent}
-        )
-
-    def _explained(self, values: np.ndarray) -> SimpleNamespace:
-        return SimpleNamespace(
-            values=values, base_values=self.base, data=self.rows, feature_names=None,
+        explanation = SimpleNamespace(
+            values=exact, base_values=self.base, data=self.rows, feature_names=None,
             output_names=None,
         )  # fmt: skip
+        return {
+            "exact": explanation, "shuffled": exact[random.permutation(ROWS)], "noise": noise,
+            "wrong sign": -exact, "one list": np.tile(size, (ROWS, 1)), "half shuffled": half,
+            "equal noise": exact + spread * noise, "nothing named": away * np.ones_like(exact),
+            "list": size, "random list": random.random(exact.shape[1]),
+        }  # fmt: skip
 
 
 def shapley_values(
@@ -152,38 +140,59 @@ def shapley_values(
     return values
 
 
+def count_answers(name: str, seeds: range) -> None:
+    """Print how often each answer is given to each method."""
+    answers: dict[str, Counter[str]] = defaultdict(Counter)
+    shares: dict[str, list[float]] = defaultdict(list)
+    start = time.process_time()
+    for seed in seeds:
+        case = Case(name, seed)
+        for method, result in case.audit(case.methods(), seed).items():
+            verdict = result.verdicts["faithful"]
+            said = verdict.summary.startswith(GLOBAL)
+            answers[method][verdict.answer + ", global" * said] += 1
+            share = None if verdict.score is None else verdict.score.share
+            shares[method] += [] if share is None else [share.value]
+    print(f"{name}: {time.process_time() - start:.0f} CPU s")
+    for method, counts in answers.items():
+        share = np.mean(shares[method]) if shares[method] else np.nan
+        print(f"  {method:<14} {dict(counts)}, share {share:.2f}", flush=True)
+
+
+def count_covered(n_draws: int) -> None:
+    """Print how often intervals contain the mean share: one model and background, new rows."""
+    case = Case("gate", 0)
+    shares: dict[float, list[tuple[float, float, float]]] = defaultdict(list)
+    for seed in range(n_draws):
+        case.random = np.random.default_rng(1000 + seed)
+        case.rows = case.random.normal(size=(ROWS, 8))
+        exact = shapley_values(case.model, case.rows, case.background)
+        noise = exact.std() * case.random.normal(size=exact.shape)
+        noisy = {str(level): exact + level * noise for level in (0, 0.5, 1, 2)}
+        for level, result in case.audit(noisy, seed).items():
+            fits = [s for s in result.scores if s.metric == "attribution_fit"]
+            share = next(s.share for s in fits if s.options["size"] == "mixed")
+            shares[float(level)].append((share.low, share.value, share.high))
+    for level, rows in shares.items():
+        low, value, high = np.array(rows).T
+        covered = np.mean((low <= value.mean()) & (value.mean() <= high))
+        print(f"noise {level}: mean share {value.mean():.2f}, covered {covered:.1%} of {n_draws}")
+
+
 def main() -> None:
-    """Print a table for each case."""
+    """Print the answers for each case, or the coverage of intervals."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--draws", type=int, default=40)
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--coverage", type=int, default=0)
     cases = [*FUNCTIONS, "credit", "pairs", "cancer"]
     parser.add_argument("--cases", nargs="+", default=cases, choices=cases)
     options = parser.parse_args()
+    if options.coverage:
+        count_covered(options.coverage)
+        return
     for name in options.cases:
-        answers: dict[str, Counter[str]] = defaultdict(Counter)
-        shares: dict[str, list[float]] = defaultdict(list)
-        gaps: dict[str, list[float]] = defaultdict(list)
-        start = time.process_time()
-        for seed in range(options.first, options.first + options.draws):
-            case = Case(name, seed)
-            results: Any = theodolite.audit_attributions(
-                case.methods(), case.rows, model=case.model, background=case.background, seed=seed,
-                metrics=METRICS, resamples=100, progress=None,
-            )  # fmt: skip
-            for method, result in results.items():
-                verdict = result.verdicts["faithful"]
-                answers[method][verdict.answer] += 1
-                score = verdict.score
-                if score is not None and score.share is not None:
-                    shares[method].append(score.share.value)
-                gap = [s.value for s in result.scores if s.metric == "additivity_gap"]
-                gaps[method] += gap
-        print(f"{name}: {time.process_time() - start:.0f} CPU s")
-        for method, counts in answers.items():
-            share = np.mean(shares[method]) if shares[method] else np.nan
-            missed = f", gap {np.mean(gaps[method]):.3f}" if gaps[method] else ""
-            print(f"  {method:<15} {dict(counts)}, share {share:.2f}{missed}")
+        count_answers(name, range(options.first, options.first + options.draws))
 
 
 if __name__ == "__main__":
