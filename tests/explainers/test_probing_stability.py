@@ -54,19 +54,19 @@ def explain(images: np.ndarray, targets: np.ndarray) -> np.ndarray:
 def test_changes_are_those_of_a_plain_loop_in_any_batch() -> None:
     images, maps, targets = sample()
     copies = images.copy(), maps.copy()
-    shaking = StabilitySettings(draws=4, seed=3)
-    found = measure_map_changes(explain, images, maps, targets=targets, shaking=shaking)
+    settings = StabilitySettings(draws=4, seed=3)
+    found = measure_map_changes(explain, images, maps, targets=targets, settings=settings)
     assert_allclose(found.norms, [np.linalg.norm(one) for one in maps], rtol=1e-6)
     for i, kind, draw in np.ndindex(3, 2, 4):
-        noise = draw_noise(shaking, images.shape[1:], i, 4 * kind + draw)
+        noise = draw_noise(settings, images.shape[1:], i, 4 * kind + draw)
         again = explain((images[i] + noise)[None].astype(np.float32), targets[i : i + 1])[0]
         assert_allclose(found.changes[i, kind, draw], np.linalg.norm(again - maps[i]), rtol=1e-4)
     for batch in (1, 5, 100):
         other = StabilitySettings(draws=4, seed=3, batch=batch)
-        again = measure_map_changes(explain, images, maps, targets=targets, shaking=other)
+        again = measure_map_changes(explain, images, maps, targets=targets, settings=other)
         assert_allclose(again.changes, found.changes, rtol=1e-4)
     part = measure_map_changes(
-        explain, images[2:], maps[2:], targets=targets[2:], shaking=shaking, numbers=np.array([2])
+        explain, images[2:], maps[2:], targets=targets[2:], settings=settings, numbers=np.array([2])
     )
     assert_allclose(part.changes, found.changes[2:], rtol=1e-4)
     assert len(np.unique(found.changes)) == found.changes.size
@@ -75,8 +75,8 @@ def test_changes_are_those_of_a_plain_loop_in_any_batch() -> None:
 
 
 def test_noise_is_of_the_kind_and_size_that_was_asked_for() -> None:
-    shaking = StabilitySettings(draws=2, seed=1, radius=0.5)
-    uniform, normal = (draw_noise(shaking, (3, 60, 60), 0, place) for place in (0, 2))
+    settings = StabilitySettings(draws=2, seed=1, radius=0.5)
+    uniform, normal = (draw_noise(settings, (3, 60, 60), 0, place) for place in (0, 2))
     assert np.abs(uniform).max() <= 0.5
     assert_allclose(uniform.std(), 0.5 / 3**0.5, rtol=0.03)
     assert_allclose(normal.std(), 0.5, rtol=0.03)
@@ -84,7 +84,7 @@ def test_noise_is_of_the_kind_and_size_that_was_asked_for() -> None:
     other = StabilitySettings(draws=2, seed=2, radius=0.5)
     drawn = [
         float(draw_noise(how, (3, 2, 2), number, place).sum())
-        for how in (shaking, other)
+        for how in (settings, other)
         for number in range(2)
         for place in range(4)
     ]
@@ -95,14 +95,14 @@ def test_noise_is_of_the_kind_and_size_that_was_asked_for() -> None:
 
 def test_a_map_that_does_not_look_never_changes_and_one_that_is_the_image_does() -> None:
     images, _, targets = sample()
-    shaking = StabilitySettings(draws=3, seed=0, noises=["uniform"])
+    settings = StabilitySettings(draws=3, seed=0, noises=["uniform"])
     fixed = np.ones((3, 16, 16))
     still = measure_map_changes(
-        lambda p, _: np.ones((len(p), 16, 16)), images, fixed, targets=targets, shaking=shaking
+        lambda p, _: np.ones((len(p), 16, 16)), images, fixed, targets=targets, settings=settings
     )
     assert_array_equal(still.changes, np.zeros((3, 1, 3)))
     moved = measure_map_changes(
-        lambda p, _: p[:, 0], images, images[:, 0], targets=targets, shaking=shaking
+        lambda p, _: p[:, 0], images, images[:, 0], targets=targets, settings=settings
     )
     # root of 256 pixels times the spread of the noise
     assert_allclose(moved.changes, 16 * 0.2 / 3**0.5, rtol=0.1)
@@ -113,7 +113,7 @@ def test_the_class_asked_for_stays_the_same() -> None:
     maps = targets[:, None, None] * np.ones((1, 16, 16))
     found = measure_map_changes(
         lambda p, t: t[:, None, None] * np.ones((1, 16, 16)), images, maps,
-        targets=targets, shaking=StabilitySettings(draws=3, seed=0, batch=4),
+        targets=targets, settings=StabilitySettings(draws=3, seed=0, batch=4),
     )  # fmt: skip
     assert_array_equal(found.changes, np.zeros((3, 2, 3)))
 
@@ -151,11 +151,11 @@ def test_wrong_settings_are_refused() -> None:
 def test_as_captums_largest_sensitivity() -> None:
     metrics = pytest.importorskip("captum.metrics", reason="no captum here")
     images, maps, targets = sample()
-    shaking = StabilitySettings(draws=6, seed=2, noises=["uniform"])
-    found = measure_map_changes(explain, images, maps, targets=targets, shaking=shaking)
+    settings = StabilitySettings(draws=6, seed=2, noises=["uniform"])
+    found = measure_map_changes(explain, images, maps, targets=targets, settings=settings)
 
     def ours(given: "torch.Tensor") -> "torch.Tensor":  # every image six times in a row
-        noises = [draw_noise(shaking, images.shape[1:], *divmod(k, 6)) for k in range(len(given))]
+        noises = [draw_noise(settings, images.shape[1:], *divmod(k, 6)) for k in range(len(given))]
         return given + torch.from_numpy(np.stack(noises)).float()
 
     def theirs(given: "torch.Tensor | tuple", target: "torch.Tensor") -> "torch.Tensor | tuple":
@@ -183,13 +183,13 @@ def quantus() -> Iterator[object]:
 
 def test_as_quantus_largest_sensitivity(quantus: object) -> None:
     images, maps, targets = sample()
-    shaking = StabilitySettings(draws=5, seed=2, noises=["uniform"])
-    found = measure_map_changes(explain, images, maps, targets=targets, shaking=shaking)
+    settings = StabilitySettings(draws=5, seed=2, noises=["uniform"])
+    found = measure_map_changes(explain, images, maps, targets=targets, settings=settings)
     draw = iter(range(5))
 
     def ours(arr: np.ndarray, **_: object) -> np.ndarray:
         k = next(draw)
-        noises = np.stack([draw_noise(shaking, images.shape[1:], i, k) for i in range(3)])
+        noises = np.stack([draw_noise(settings, images.shape[1:], i, k) for i in range(3)])
         return arr + noises.reshape(arr.shape).astype(arr.dtype)
 
     metric = quantus.MaxSensitivity(

@@ -1,4 +1,8 @@
-"""What the explained model answers, and how its explainer reacts to random weights and noise."""
+"""Run the explained model for ``theodolite.audit_saliency``, on images with patches removed.
+
+If an explainer is given, it is run with random weights and under noise as well. `saliency` puts the
+results into the evidence.
+"""
 
 import copy
 from collections.abc import Callable, Mapping
@@ -22,13 +26,13 @@ from theodolite.evidence.pipeline_output import Progress
 from theodolite.evidence.subject import Outputs
 
 NOISE = 0.05
-"""Of the range of the images."""
+"""Noise radius, as a fraction of the range of the images."""
 NOISE_DRAWS = 3
 
 
 @dataclass(frozen=True)
 class AskSettings:
-    """How the model is asked."""
+    """Settings of the forward passes."""
 
     fills: tuple[str, ...] = ("mean",)
     batch_size: int = 64
@@ -38,7 +42,7 @@ class AskSettings:
 
 @dataclass(frozen=True, eq=False)
 class ModelFacts:
-    """What a model answered; empty without one."""
+    """Outputs of the model as arrays of the evidence; empty without a model."""
 
     arrays: Mapping[str, Any] = field(default_factory=dict)
     target: Int[np.ndarray, " images"] | None = None
@@ -54,7 +58,7 @@ def ask_model(
     settings: AskSettings,
     progress: Progress,
 ) -> ModelFacts:
-    """Ask the model about whole images and about images without half of their patches."""
+    """Run the model on whole images and on images without half of their patches."""
     from theodolite.explainers.probing.patch_answers import (  # noqa: PLC0415
         QUICK_CEILING_IMAGES,
         QUICK_SUBSETS,
@@ -111,7 +115,7 @@ def check_explainer(  # noqa: PLR0913  what an explanation is made from
     channels: Channels,
     layout: str | None,
 ) -> dict[str, Any]:
-    """Return how maps change with random weights and under noise; nothing without ``explain``."""
+    """Return how maps change with random weights and under noise; empty without ``explain``."""
     if explain is None or facts.target is None:
         return {}
     from theodolite.explainers.probing.randomization import (  # noqa: PLC0415
@@ -140,11 +144,13 @@ def check_explainer(  # noqa: PLR0913  what an explanation is made from
     own, batch = run(explain_batch), settings.batch_size
     again = _in_batches(own, images.values, facts.target, batch)
     other = _in_batches(run(explain_random), images.values, facts.target, batch)
-    shaking = StabilitySettings(
+    noise_settings = StabilitySettings(
         draws=NOISE_DRAWS, seed=settings.seed, noises=("uniform",), batch=batch,
         radius=NOISE * float(np.ptp(images.values)) or NOISE,
     )  # fmt: skip
-    changes = measure_map_changes(own, images.values, again, targets=facts.target, shaking=shaking)
+    changes = measure_map_changes(
+        own, images.values, again, targets=facts.target, settings=noise_settings
+    )
     similarity = compute_map_similarity(again, other)
     return {
         "norms": changes.norms, "changes": changes.changes, "noises": Noises(("uniform",)),

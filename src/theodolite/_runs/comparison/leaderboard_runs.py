@@ -60,8 +60,8 @@ def _explain_exclusion(path: Path, error: Exception) -> str:
 def digest_samples(run: LoadedRun) -> str:
     """Return a digest of samples and labels, which runs of one table share.
 
-    Without evidence, it is the list of inputs. Inputs are added to the digest if samples have neither
-    ids nor labels.
+    Without evidence, it is the list of inputs. Inputs are added to the digest if samples have
+    neither ids nor labels.
     """
     parts = []
     try:

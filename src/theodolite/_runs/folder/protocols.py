@@ -1,7 +1,7 @@
-"""Protocols of installed packages: specs and sweeps by name.
+"""Find protocols, which are specs and sweeps that installed packages provide, by name.
 
-A package adds a folder of YAML files through the entry point group ``theodolite.protocols``: the
-name of a package that has them.
+The entry point group ``theodolite.protocols`` names Python packages with YAML files, such as those
+of `theodolite-reproductions`. Used by `theodolite run` and the commands of the reproductions.
 """
 
 from contextlib import nullcontext
@@ -16,26 +16,26 @@ from theodolite.errors import UnsafeInputError
 from theodolite.evidence.plugins import load_plugins
 
 GROUP = "protocols"
-READS = ("root", "weights", "pooled", "archive", "class_names")
-"""Arguments that name a place in the data."""
-SHORT = 100
-"""Resamples of a short form."""
+PATH_ARGUMENTS = ("root", "weights", "pooled", "archive", "class_names")
+"""Arguments of data sets and pipelines that are paths below the data folder."""
+MAX_SHORT_RESAMPLES = 100
+"""Maximum number of resamples of a shortened spec."""
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """A spec or a sweep of a package."""
+    """A spec or a sweep that an installed package provides."""
 
     name: str
     title: str
     data: tuple[str, ...]
-    """What it reads, in the folder that is given as data: folders and files."""
+    """Folders and files that it reads below the data folder."""
     file: Path
     sweep: bool
 
     @property
     def text(self) -> str:
-        """The file as it is."""
+        """Content of the file."""
         return self.file.read_text(encoding="utf-8")
 
 
@@ -68,9 +68,9 @@ def find_protocol_file(name: Path | str) -> Path:
 
 
 def shorten_spec(spec: RunSpec) -> RunSpec:
-    """One seed and few resamples: shows that a run goes through, and no more."""
+    """Return the spec with one seed and few resamples, to test that a run completes."""
     resampling = spec.resampling.model_copy(
-        update={"resamples": min(SHORT, spec.resampling.resamples)}
+        update={"resamples": min(MAX_SHORT_RESAMPLES, spec.resampling.resamples)}
     )
     return spec.model_copy(update={"seeds": spec.seeds[:1], "resampling": resampling})
 
@@ -84,9 +84,9 @@ def _read_protocol(path: Path) -> Protocol:
 
 
 def _find_paths(arguments: Any) -> list[str]:
-    """The first folder of every argument that names a place in the data."""
+    """Return the first folder of each path below the data folder."""
     if isinstance(arguments, dict):
-        named = [v for k, v in arguments.items() if k in READS and isinstance(v, str)]
+        named = [v for k, v in arguments.items() if k in PATH_ARGUMENTS and isinstance(v, str)]
         inside = [p for v in arguments.values() for p in _find_paths(v)]
         return [value.split("/")[0] for value in named] + inside
     if isinstance(arguments, list):

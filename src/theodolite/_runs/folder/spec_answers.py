@@ -1,4 +1,7 @@
-"""What a spec asks, and the scores that its verdicts are read from."""
+"""Apply a run spec: list the metrics that it requests, and decide its verdicts and conflicts.
+
+`run_content` writes runs with these functions; reports and `folder_reader` read runs with them.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -20,7 +23,7 @@ from theodolite.results import Failed, Score, Verdict
 
 
 def build_requests(metrics: Sequence[MetricSpec]) -> list[MetricRequest]:
-    """The requests of a spec, all checked."""
+    """Return one request for each metric and choice of options; unknown ones raise an error."""
     return [
         request
         for metric in metrics
@@ -29,7 +32,7 @@ def build_requests(metrics: Sequence[MetricSpec]) -> list[MetricRequest]:
 
 
 def build_scores_file(spec: RunSpec, answers: AuditAnswers) -> ScoresFile:
-    """Scores, verdicts and what could not be asked."""
+    """Return the content of scores.json: scores, verdicts, errors and what was not computed."""
     answered = decide_verdicts(spec, answers.scores, answers.subject, failed=answers.errors)
     return scores_file(
         answers.scores, answered, answers.not_computed, answers.errors, answers.subject
@@ -43,7 +46,10 @@ def decide_verdicts(
     not_computed: Sequence[MissingScoreLike] = (),
     failed: Sequence[Failed] = (),
 ) -> tuple[Verdict, ...]:
-    """The verdicts of a run, read from the scores that its spec wants them read from."""
+    """Return the verdicts of a run, read from the headline scores of its spec.
+
+    A question whose metrics the spec does not request says so.
+    """
     answered = verdicts(scores, select_headline_scores(spec, scores), not_computed, failed, subject)
     metrics = (catalogue().get(metric.name) for metric in spec.metrics)
     chosen = {metric.question for metric in metrics if metric is not None}
@@ -56,7 +62,7 @@ def decide_verdicts(
 
 
 def select_headline_scores(spec: RunSpec, scores: Sequence[Score]) -> list[Score]:
-    """The scores that the spec wants the verdicts to be read from."""
+    """Return the first score that matches each headline of the spec."""
     chosen_scores = []
     for headline in spec.headlines.values():
         chosen_scores += [
@@ -74,13 +80,13 @@ def find_conflicts(
     columns: Mapping[str, Sequence[Any] | Words | np.ndarray],
     clusters: Mapping[str, int],
 ) -> ConflictsFile:
-    """Return where the questions disagree.
+    """Return pairs of questions whose scores disagree on the same samples.
 
     Args:
-        spec: What was run.
-        scored: The scores, and the explanation that they are of.
-        columns: The contribution of each sample to each score.
-        clusters: The cluster of each sample by name.
+        spec: Spec of the run.
+        scored: The scores, and the audited explanation.
+        columns: Contribution of each sample to each score.
+        clusters: Cluster of each sample, by the name of the sample.
     """
     verdicts = decide_verdicts(spec, *scored)
     return conflicts_between(verdicts, scored[0], columns, clusters, spec.resampling.draws())

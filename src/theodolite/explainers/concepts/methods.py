@@ -1,5 +1,7 @@
-"""Registry of methods that explain a concept bottleneck. Importing this loads neither lime nor
-shap."""
+"""Create an explainer of a concept bottleneck by the name of its method.
+
+Used by the pipeline that makes study material. Importing this loads neither lime nor shap.
+"""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -37,24 +39,24 @@ def concept_explainer(
     """Return a function from concept values and classes to an attribution per concept.
 
     Args:
-        name: One of `TECHNIQUES`, which says what its values mean.
-        head: From concepts to classes, such as a trained post-hoc bottleneck.
-        background: Concept values of ordinary samples, which stand for "not known".
-        seed: Of all that is drawn. A sample's explanation does not depend on those beside it.
-        options: For lime and shap, what their own call takes; for RISE ``n_masks`` and ``keep``.
+        name: One of `TECHNIQUES`, which describes its values.
+        head: Model from concepts to classes, such as a trained post-hoc bottleneck.
+        background: Concept values of typical samples; they replace values that a method masks.
+        seed: Seed of all random draws. Explanations of samples do not depend on each other.
+        options: For lime and shap, arguments of their own call; for RISE ``n_masks`` and ``keep``.
     """
     method_options = dict(options or {})
-    others = _finite(background, "background")
-    if not len(others):
+    reference = _check_finite(background, "background")
+    if not len(reference):
         raise EvidenceError("background", "no samples", "at least one")
-    explain = _chosen(name, head, others, seed, method_options)
+    explain = _make_explainer(name, head, reference, seed, method_options)
 
-    def explained(values: Values, labels: Labels) -> Values:
-        rows = _finite(values, "values")
-        if rows.shape[1] != others.shape[1] or len(labels) != len(rows):
+    def explain_checked(values: Values, labels: Labels) -> Values:
+        rows = _check_finite(values, "values")
+        if rows.shape[1] != reference.shape[1] or len(labels) != len(rows):
             raise EvidenceError(
                 "values", f"{rows.shape[1]} concepts, {len(rows)} samples and {len(labels)} labels",
-                f"{others.shape[1]} concepts, as in the background, and a label for each sample",
+                f"{reference.shape[1]} concepts, as in the background, and a label for each sample",
             )  # fmt: skip
         if not len(rows):
             return np.zeros(rows.shape)
@@ -65,10 +67,10 @@ def concept_explainer(
             )
         return explain(rows, labels)
 
-    return explained
+    return explain_checked
 
 
-def _chosen(
+def _make_explainer(
     name: str, head: ConceptHead, background: Values, seed: int, options: dict[str, Any]
 ) -> Explain:
     if name in PERTURBED:
@@ -94,18 +96,18 @@ def _chosen(
         )  # fmt: skip
     linear = np.array(weights, np.float64)
     if name == "x_nesyl":
-        return lambda values, labels: _detected(values) * linear[:, labels].T
+        return lambda values, labels: _check_non_negative(values) * linear[:, labels].T
     return lambda values, labels: values * linear[:, labels].T
 
 
-def _finite(values: Values, what: str) -> Values:
+def _check_finite(values: Values, what: str) -> Values:
     numbers = np.array(values, np.float64)  # a copy: what was given is left as it is
     if not np.isfinite(numbers).all():
         raise EvidenceError(what, "NaN or infinity", "finite numbers")
     return numbers
 
 
-def _detected(values: Values) -> Values:
+def _check_non_negative(values: Values) -> Values:
     if values.min() < 0:
         raise EvidenceError(
             "values", f"values down to {values.min():.3g}", "counts or presences, none below 0",

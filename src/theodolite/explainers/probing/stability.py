@@ -1,4 +1,7 @@
-"""Measure how much saliency maps change when noise is added to images."""
+"""Measure how much saliency maps change when noise is added to images.
+
+Used by the saliency pipeline and by ``theodolite.audit_saliency``.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,16 +22,16 @@ Explain = Callable[
 
 @dataclass(frozen=True, kw_only=True)
 class StabilitySettings:
-    """Noise to add to every pixel.
+    """Settings of the noise that is added to every pixel.
 
     Attributes:
-        draws: How often, for each kind of noise.
-        seed: Together with an image's number it settles the noise.
+        draws: Number of draws for each kind of noise.
+        seed: Seed; together with the number of an image it determines the noise.
         noises: "uniform" lies between -radius and radius; "gaussian" has the radius as its standard
             deviation, which makes it about 1.7 times as strong.
-        radius: In the units of the prepared image, which are spreads of the training images for
-            most networks.
-        batch: How many images are explained at once.
+        radius: Strength, in units of the preprocessed image (for most networks, standard deviations
+            of the training images).
+        batch: Number of images that are explained at once.
     """
 
     draws: int
@@ -66,41 +69,41 @@ def measure_map_changes(
     maps: Maps,
     *,
     targets: Int[np.ndarray, " samples"],
-    shaking: StabilitySettings,
+    settings: StabilitySettings,
     numbers: Int[np.ndarray, " samples"] | None = None,
 ) -> MapChanges:
     """Explain each image again under noise, for the same class, and measure the change.
 
-    ``maps`` are the explanations of the images themselves. A class that is no longer predicted
-    under noise is explained all the same. ``numbers`` are the images' numbers if they are a part
-    of more, so that parts give what the whole does.
+    ``maps`` are the explanations of the images without noise. The same class is explained even if
+    it is no longer predicted under noise. ``numbers`` are the indices of the images in the whole
+    data set, so that parts of it get the same noise as the whole.
     """
     numbers = check_image_numbers(images, maps, numbers)
-    shape = (len(images), len(shaking.noises), shaking.draws)
+    shape = (len(images), len(settings.noises), settings.draws)
     changes = np.full(shape, np.nan)
     flat, each = changes.reshape(-1), shape[1] * shape[2]
-    for start in range(0, flat.size, shaking.batch):
-        places = np.arange(start, min(start + shaking.batch, flat.size))
+    for start in range(0, flat.size, settings.batch):
+        places = np.arange(start, min(start + settings.batch, flat.size))
         owner = places // each
         noisy = [
-            images[i] + draw_noise(shaking, images.shape[1:], int(numbers[i]), int(place % each))
+            images[i] + draw_noise(settings, images.shape[1:], int(numbers[i]), int(place % each))
             for i, place in zip(owner, places, strict=True)
         ]
         again = explain(np.stack(noisy).astype(images.dtype), targets[owner])
-        flat[places] = _lengths(again.astype(np.float64) - maps[owner])
-    return MapChanges(_lengths(maps), changes)
+        flat[places] = _compute_lengths(again.astype(np.float64) - maps[owner])
+    return MapChanges(_compute_lengths(maps), changes)
 
 
 def draw_noise(
-    shaking: StabilitySettings, shape: tuple[int, ...], number: int, place: int
+    settings: StabilitySettings, shape: tuple[int, ...], number: int, place: int
 ) -> Float[np.ndarray, "3 rows columns"]:
     """Return the noise of one image and one draw, numbered over all kinds of noise."""
-    kind, draw = divmod(place, shaking.draws)
-    noise = shaking.noises[kind]
-    random = np.random.default_rng([shaking.seed, number, NOISES.index(noise), draw])
+    kind, draw = divmod(place, settings.draws)
+    noise = settings.noises[kind]
+    random = np.random.default_rng([settings.seed, number, NOISES.index(noise), draw])
     if noise == "uniform":
-        return random.uniform(-shaking.radius, shaking.radius, shape)
-    return shaking.radius * random.standard_normal(shape)
+        return random.uniform(-settings.radius, settings.radius, shape)
+    return settings.radius * random.standard_normal(shape)
 
 
 def compute_chance_changes(maps: Maps, *, seed: int) -> Float[np.ndarray, " samples"]:
@@ -112,8 +115,8 @@ def compute_chance_changes(maps: Maps, *, seed: int) -> Float[np.ndarray, " samp
     if n < 2:
         return np.full(n, np.nan)
     others = (np.arange(n) + np.random.default_rng(seed).integers(1, n, n)) % n
-    return _lengths(maps[others].astype(np.float64) - maps)
+    return _compute_lengths(maps[others].astype(np.float64) - maps)
 
 
-def _lengths(maps: Maps) -> Float[np.ndarray, " samples"]:
+def _compute_lengths(maps: Maps) -> Float[np.ndarray, " samples"]:
     return np.asarray(np.sqrt((maps.astype(np.float64) ** 2).sum(axis=(1, 2))))

@@ -151,11 +151,11 @@ def _changes(
     changes = np.full((len(batch), max(len(probed.noises), 1), max(probed.draws, 1)), np.nan)
     some = np.flatnonzero(piece.shaken)
     if len(some) and probed.noises and probed.draws:
-        shaking = StabilitySettings(
+        noise_settings = StabilitySettings(
             draws=probed.draws, seed=probed.seed, noises=probed.noises, radius=probed.radius
         )
         moved = measure_map_changes(
-            explain, batch[some], maps[some], targets=targets[some], shaking=shaking,
+            explain, batch[some], maps[some], targets=targets[some], settings=noise_settings,
             numbers=np.asarray(piece.rows)[some],
         )  # fmt: skip
         changes[some] = moved.changes
