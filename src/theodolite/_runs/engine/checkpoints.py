@@ -1,8 +1,9 @@
-"""What was done already: one file per piece of work, named by all that decides what is in it.
+"""Checkpoints of a run: one file per task, named by a digest of the task, its data and the code.
 
-A file that is there is done; it appears only when complete. So a run that was cut off anywhere, on
-whatever machine, goes on with what is missing, and nothing is done twice. A file says what its name
-was made from and is sealed: one that was copied, exchanged or edited is not believed.
+A file appears only when it is complete. An interrupted run therefore resumes on any machine with
+the tasks that have no file. A file records what its name was computed from and has a signed
+checksum: files that were copied, exchanged or edited are rejected. `tasks` and `worker_pool` read
+and write checkpoints. Messages call the content of a checkpoint a piece.
 """
 
 import hashlib
@@ -25,24 +26,25 @@ from theodolite._storage.stores import Store
 from theodolite.errors import EvidenceError, UnsafeInputError, VerificationError
 
 MAX_BYTES = 1 << 31
+"""Maximum size of a checkpoint file."""
 PARTIAL_FILE = re.compile(r"\.[0-9a-f]{64}\.safetensors\.\d+\.partial")
 CHECKPOINT_FILE = re.compile(r"([0-9a-f]{64})\.safetensors")
-"""How files of pieces are named; others in the same place are not touched."""
+"""Names of checkpoint files; other files in the same folder are not touched."""
 FIELDS = {"format", "key", "about", "data", "code", "content", "made_on", "made_by", "seal"}
 
 
 def to_canonical_json(value: Any) -> str:
-    """The one text of something plain."""
+    """Return the canonical JSON of plain data: equal data give equal texts."""
     return json.dumps(value, sort_keys=True, default=_to_builtin)
 
 
 def compute_key(description: Mapping[str, Any], digest: str, code: Any) -> str:
-    """The name of a piece: a digest of the work, of the data and of the code."""
+    """Return the key of a checkpoint: a digest of the task, the data and the code."""
     return CheckpointName.of(to_canonical_json(description), digest, to_canonical_json(code)).key
 
 
 def _to_builtin(value: Any) -> Any:
-    """Numbers of numpy as numbers; what has no one way to be written is refused."""
+    """Convert numpy numbers and arrays; refuse types without a canonical text."""
     if hasattr(value, "tolist"):
         return value.tolist()
     raise TypeError(f"{type(value).__name__} has no name of its own")
@@ -50,7 +52,7 @@ def _to_builtin(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class CheckpointName:
-    """A key, and what it was made from, each as canonical JSON."""
+    """Key of a checkpoint, and the canonical JSON texts that it was computed from."""
 
     key: str
     description: str
@@ -59,17 +61,17 @@ class CheckpointName:
 
     @classmethod
     def of(cls, description: str, digest: str, code: str) -> "CheckpointName":
-        """The name of the piece for the data of this digest."""
+        """Return the name for a task (canonical JSON), the digest of its data, and the code."""
         return cls.of_texts(description, to_canonical_json(digest), code)
 
     @classmethod
     def of_texts(cls, description: str, data: str, code: str) -> "CheckpointName":
-        """The name that canonical texts give."""
+        """Return the name for three canonical JSON texts."""
         text = f"[{description}, {data}, {code}]"
         return cls(hashlib.sha256(text.encode()).hexdigest(), description, data, code)
 
     def made_by(self) -> str:
-        """The version that the code says."""
+        """Return the version of theodolite in the description of the code."""
         return _get_version(self.code)
 
 
@@ -82,20 +84,20 @@ def _get_version(code_text: str) -> str:
 
 @dataclass(frozen=True)
 class CheckpointRecord:
-    """What is known of an entry without its arrays."""
+    """What is known of a checkpoint without its arrays."""
 
     key: str
     content: str
-    """A digest of its arrays."""
+    """Digest of its arrays."""
     size: int
     made_on: str
-    """A digest of the arithmetic that computed it."""
+    """Digest of the arithmetic of the process that computed it."""
 
 
 def pack_checkpoint(
     name: CheckpointName, arrays: Arrays, made_on: str
 ) -> tuple[bytes, CheckpointRecord]:
-    """The file of an entry."""
+    """Return the bytes of a checkpoint file, and its record."""
     content = digest_arrays(arrays)
     metadata = {
         "format": FORMAT,
@@ -115,7 +117,10 @@ def pack_checkpoint(
 def unpack_checkpoint(
     file: bytes, key: str, secret: bytes | None
 ) -> tuple[dict[str, Any], CheckpointRecord]:
-    """The arrays of the entry with this key, or in which way it is another or was changed."""
+    """Return arrays and record of a checkpoint file, after checking that it belongs to the key.
+
+    The error says what differs: key, description, content, signed checksum or version.
+    """
     what = f"piece {key[:16]}…"
     try:
         arrays, metadata = unpack_with_metadata(file, f"{key}.safetensors")
@@ -140,26 +145,26 @@ def unpack_checkpoint(
 
 @dataclass(frozen=True)
 class CheckpointStore:
-    """Finished pieces in a store."""
+    """Checkpoints in a folder or an object store."""
 
     store: Store
     keyed: bool = True
-    """Whether entries are sealed with the user's key, if there is one."""
+    """Whether checksums are signed with the user's key, if there is one."""
 
     def done(self) -> set[str]:
-        """The keys of all finished pieces."""
+        """Return the keys of all checkpoints."""
         matches = (CHECKPOINT_FILE.fullmatch(name) for name in self.store.names())
         return {match[1] for match in matches if match is not None}
 
     def read(self, key: str) -> tuple[dict[str, Any], CheckpointRecord] | None:
-        """What a piece gave; nothing if it is not there, or damaged: then it is done again."""
+        """Return a checkpoint; None if it is missing or damaged, so that its task runs again."""
         try:
             return self.check(key)
         except (UnsafeInputError, VerificationError):
             return None
 
     def check(self, key: str) -> tuple[dict[str, Any], CheckpointRecord] | None:
-        """What a piece gave; nothing if it is not there. Damage is said."""
+        """Return a checkpoint; None if it is missing. Raise an error if it is damaged."""
         name = f"{key}.safetensors"
         try:
             file = self.store.read(name, MAX_BYTES)
@@ -170,13 +175,13 @@ class CheckpointStore:
         return unpack_checkpoint(file, key, read_seal_key() if self.keyed else None)
 
     def write(self, name: CheckpointName, arrays: Arrays, made_on: str) -> CheckpointRecord:
-        """Keep what a piece gave."""
-        file, entry = pack_checkpoint(name, arrays, made_on)
+        """Write the arrays of a finished task, and return the record of the file."""
+        file, record = pack_checkpoint(name, arrays, made_on)
         self.store.write(f"{name.key}.safetensors", file)
-        return entry
+        return record
 
     def compare(self, entries: Iterable[CheckpointRecord]) -> int:
-        """Check that these are here as they were listed; how many they are."""
+        """Check that the store has these checkpoints with this content; return their number."""
         count = 0
         for entry in entries:
             here = self.check(entry.key)
@@ -190,9 +195,9 @@ class CheckpointStore:
         return count
 
     def keep_only(self, keys: set[str]) -> None:
-        """Remove pieces that this run did not use: those of earlier settings or code."""
+        """Remove all other checkpoints, which earlier settings or code left."""
         for path in [] if self.store.local is None else self.store.local.glob(".*.partial"):
-            if PARTIAL_FILE.fullmatch(path.name):  # whoever wrote it was killed
+            if PARTIAL_FILE.fullmatch(path.name):  # its writer was killed
                 path.unlink(missing_ok=True)
         for key in sorted(self.done() - keys):
             self.store.remove(f"{key}.safetensors")
@@ -200,11 +205,11 @@ class CheckpointStore:
 
 @dataclass(frozen=True)
 class StoredCheckpoint:
-    """A finished piece, for other pieces to read."""
+    """Reference to a checkpoint, which other tasks read."""
 
     checkpoints: CheckpointStore
     digest: str
-    """Its key."""
+    """Key of the checkpoint."""
 
     def read(self) -> Arrays:
         known = self.checkpoints.read(self.digest)

@@ -1,4 +1,8 @@
-"""The seal of a run folder: a digest of every file, so that a changed byte is seen."""
+"""Write and verify the manifest of a run folder, which has a digest of every file.
+
+A run ends with `write_checksums`; every reader of run folders calls `verify_checksums` first. The
+manifest has a digest of its own beside it, the seal.
+"""
 
 import os
 import stat
@@ -14,8 +18,10 @@ MANIFEST, SEAL = "manifest.json", "manifest.json.sha256"
 
 
 def check_no_links(folder: Path) -> None:
-    """Refuse a run folder in which anything is a link, a device or a pipe: a folder from somebody
-    else would have other files read, and written to where it leads."""
+    """Raise an error if a run folder contains a link, a device or a pipe.
+
+    Through a link, an untrusted folder could have files outside of it read or overwritten.
+    """
     for inside, folders, files in os.walk(folder, followlinks=False):
         for name in [*folders, *files]:
             path = Path(inside) / name
@@ -30,7 +36,7 @@ def check_no_links(folder: Path) -> None:
 
 
 def write_checksums(folder: Path) -> None:
-    """Write the manifest, and the digest of the manifest itself beside it."""
+    """Write the manifest, and the digest of the manifest beside it."""
     files = {name: sha256_of(folder / name) for name in list_checked_files(folder)}
     write_record(folder / MANIFEST, ManifestRecord(files=files))
     with all_or_nothing(folder / SEAL) as stream:
@@ -38,9 +44,9 @@ def write_checksums(folder: Path) -> None:
 
 
 def verify_checksums(folder: Path, *, but: str = "") -> int:
-    """Check every byte of a run folder against its manifest; returns the number of files.
+    """Check every file of a run folder against its manifest, and return the number of files.
 
-    ``but`` names a file that may be missing or changed, because it is about to be made again.
+    ``but`` names a file that may be missing or changed, because it is about to be written again.
     """
     what = f"run {folder.name!r}"
     check_no_links(folder)
@@ -61,7 +67,7 @@ def verify_checksums(folder: Path, *, but: str = "") -> int:
 
 
 def list_checked_files(folder: Path) -> list[str]:
-    """Every file but the seal's own, links and all."""
+    """Return the names of all files, links included, except the manifest and its digest."""
     paths = (path for path in folder.rglob("*") if not path.is_dir() or path.is_symlink())
     names = (path.relative_to(folder).as_posix() for path in paths)
     return sorted(name for name in names if name not in (MANIFEST, SEAL))

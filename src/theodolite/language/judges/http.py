@@ -25,8 +25,9 @@ LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 class HttpJudge:
     """Judge that asks a model over HTTP; the key comes from an environment variable.
 
-    Each question is one request. What comes back and is no list of numbers of texts is no answer
-    (NaN); a server that fails for good ends the asking with an error.
+    Each question is one request. A reply that is not a list of text numbers counts as no answer
+    (NaN). A server that fails raises an error, after ``tries`` requests if the failure may be
+    temporary.
     """
 
     address: str = ""
@@ -71,10 +72,10 @@ class HttpJudge:
 
     def __call__(self, questions: Sequence[JudgeQuestion]) -> list[JudgeAnswer]:
         """Return an answer to each question."""
-        key = self._key()
+        key = self._read_key()
         return [self._answer(question, key) for question in questions]
 
-    def _key(self) -> str:
+    def _read_key(self) -> str:
         if not self.key_variable:
             return ""
         key = os.environ.get(self.key_variable, "")
@@ -94,9 +95,9 @@ class HttpJudge:
         if self.with_schema:
             form = {"name": "answer", "strict": True, "schema": build_schema(question)}
             body["response_format"] = {"type": "json_schema", "json_schema": form}
-        return _read(question, self._reply(json.dumps(body).encode(), key))
+        return _read_answer(question, self._request_reply(json.dumps(body).encode(), key))
 
-    def _reply(self, body: bytes, key: str) -> bytes:
+    def _request_reply(self, body: bytes, key: str) -> bytes:
         headers = {"Content-Type": "application/json", "User-Agent": "theodolite"}
         if key:
             headers["Authorization"] = f"Bearer {key}"
@@ -105,7 +106,7 @@ class HttpJudge:
             if number:
                 time.sleep(self.pause * 2 ** (number - 1))
             try:
-                status, content = self._sent(body, headers)
+                status, content = self._send(body, headers)
             except (OSError, http.client.HTTPException) as error:
                 failure = type(error).__name__
                 continue
@@ -114,10 +115,10 @@ class HttpJudge:
             failure = f"status {status}"
             if status not in RETRY_STATUS:
                 break
-        # the words of the error may repeat what was sent, the key too
+        # the message of the server is not shown: it may repeat the key
         raise EvidenceError(f"judge {self.name}", failure, "an answer", "Look at the server.")
 
-    def _sent(self, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
+    def _send(self, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
         """Send one request without following redirects, so that the key goes nowhere else."""
         parts = urlsplit(self.address)
         kind = (
@@ -133,7 +134,7 @@ class HttpJudge:
             connection.close()
 
 
-def _read(question: JudgeQuestion, content: bytes) -> JudgeAnswer:
+def _read_answer(question: JudgeQuestion, content: bytes) -> JudgeAnswer:
     if len(content) > MAX_REPLY_BYTES:
         return JudgeAnswer.unread(question, "a reply of more than 1 MB")
     try:

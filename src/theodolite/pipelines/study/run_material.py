@@ -24,12 +24,12 @@ def material_of_run(
     """Return study material from a finished saliency or post-hoc bottleneck run.
 
     Args:
-        run: The run folder. It is checked against its seal first.
-        data: The folder that the paths of the run's spec are in.
+        run: The run folder. Its checksums are verified first.
+        data: The folder that paths in the run's spec are relative to.
         folder: The study folder to write.
-        settings: How much is asked. Give it the run's first seed (`seed_of_run`) to show the
-            run's own images.
-        progress: Told how far it is.
+        settings: Number of images, techniques and checks. Pass the run's first seed (`seed_of_run`)
+            to show the images that the run shows.
+        progress: Function that is called while images are explained.
     """
     verify_checksums(run)
     check_outside(run, "study folder", folder)
@@ -64,5 +64,4 @@ def material_of_run(
 
 def seed_of_run(run: Path) -> int:
     """Return the first seed of a run, with which a study shows the run's images."""
-
     return read_record(run / "run.json", RunRecord).spec.seeds[0]
