@@ -1,8 +1,8 @@
-"""Dictionaries of sparse autoencoders: SAELens' folders and objects of ``overcomplete``.
+"""Read sparse autoencoders: folders of SAELens and objects of ``overcomplete``.
 
 A SAELens folder (``cfg.json`` and ``sae_weights.safetensors``) is read and used without SAELens or
-torch. Lost: where in which model the activations were taken (``cfg.json`` says it), how often each
-feature fires in training, error terms. Features come without names.
+torch. Not read are the model and layer of the activations (``cfg.json`` has them), firing rates in
+training, and error terms. Features have no names.
 """
 
 from collections.abc import Callable
@@ -26,23 +26,23 @@ Codes = Float[np.ndarray, "n features"]
 
 @dataclass(frozen=True, eq=False)
 class Dictionary:
-    """Directions, and how much of each is in an activation."""
+    """Directions of features, with functions that encode and decode activations."""
 
     rows: Float[np.ndarray, "features dimensions"]
-    """What one unit of a feature adds to the activation."""
+    """Direction of each feature: what one unit of it adds to the activation."""
     encode: Callable[[Any], Codes]
-    """Codes of activations (n, dimensions)."""
+    """Function from activations (n, dimensions) to values of features."""
     decode: Callable[[Codes], Activations]
-    """Activations made of codes; for normalized input, in its normalized form."""
+    """Function from values of features to activations; normalized ones if ``normalized``."""
     normalized: bool = False
-    """Whether activations are normalized one by one before anything else."""
+    """Whether each activation is normalized before it is encoded."""
 
 
 def read_sae_lens(folder: Path) -> Dictionary:
-    """A SAELens autoencoder: standard, topk, jumprelu or gated.
+    """Read a SAELens autoencoder: standard, topk, jumprelu or gated.
 
-    What SAELens' training has not folded into the weights yet is refused; ``sae.save_model`` after
-    training and ``sae.save_inference_model`` write what is wanted.
+    Checkpoints of SAELens' training whose scales are not folded into the weights raise an error.
+    Use ``sae.save_model`` after training, or ``sae.save_inference_model``.
     """
     sae = read_sae_lens_folder(Path(folder))
     return Dictionary(
@@ -54,13 +54,13 @@ def read_sae_lens(folder: Path) -> Dictionary:
 
 
 def from_overcomplete(model: Any) -> Dictionary:
-    """A fitted object of ``overcomplete``: an autoencoder, or NMF and its kin.
+    """Wrap a fitted object of ``overcomplete``: an autoencoder, NMF or a related method.
 
-    To train one on embeddings, there is ``theodolite.explainers.discovery.sae``.
+    To train one on embeddings, use ``theodolite.explainers.discovery.sae``.
     """
     rows = np.asarray(numbers(model.get_dictionary(), "dictionary"), np.float64)
 
-    def ask(what: Callable[[Any], Any], values: Any) -> np.ndarray:
+    def run_in_torch(function: Callable[[Any], Any], values: Any) -> np.ndarray:
         import torch  # noqa: PLC0415
 
         parameter = next(iter(model.parameters()), None) if hasattr(model, "parameters") else None
@@ -71,27 +71,27 @@ def from_overcomplete(model: Any) -> Dictionary:
             if modes:
                 model.eval()
             with torch.no_grad():
-                output = what(tensor)
+                output = function(tensor)
         finally:
-            for part, training in modes.items():  # each as it was: parts may be frozen
+            for part, training in modes.items():  # restore each mode: parts may be frozen
                 part.training = training
-        # its autoencoders give what comes before the activation function as well
+        # its autoencoders also return the values before the activation function
         output = output[-1] if isinstance(output, tuple) else output
         return np.asarray(numbers(output, "codes"), np.float64)
 
     return Dictionary(
         rows,
-        lambda activations: ask(model.encode, activations),
-        lambda codes: ask(model.decode, codes),
+        lambda activations: run_in_torch(model.encode, activations),
+        lambda codes: run_in_torch(model.decode, codes),
     )
 
 
 def feature_maps(
     dictionary: Dictionary, activations: Any
 ) -> Float[np.ndarray, "samples features height width"]:
-    """Where in each image features are active, for ``theodolite.dissect``.
+    """Return a map of each feature in each image, for ``theodolite.dissect``.
 
-    ``activations`` is (samples, channels, height, width): each place is encoded by itself.
+    ``activations`` is (samples, channels, height, width); each position is encoded separately.
     """
     values = numbers(activations, "activations")
     if values.ndim != 4:
@@ -106,13 +106,13 @@ def feature_maps(
 def surrogate_evidence(
     dictionary: Dictionary, *, embeddings: Any, head: Any, bias: Any = None, labels: Any = None
 ) -> SurrogateEvidence:
-    """Do features, and what each adds to a class, make up what the network puts out?
+    """Return evidence on whether features explain the network's outputs, for faithfulness.
 
     Args:
-        dictionary: Features of the last layer's input; not one that normalizes its input.
-        embeddings: What the last layer sees, (samples, dimensions).
-        head: Its weights, as torch has them: (classes, dimensions).
-        bias: Its bias.
+        dictionary: Features of the last layer's input; it must not normalize its input.
+        embeddings: Input of the last layer, (samples, dimensions).
+        head: Weights of the last layer, (classes, dimensions).
+        bias: Bias of the last layer.
         labels: The true classes.
     """
     if dictionary.normalized:
@@ -120,14 +120,14 @@ def surrogate_evidence(
             "dictionary", "one that normalizes its input", "one that is linear in it",
             "Its features can be dissected, or be the values of ConceptEvidence.",
         )  # fmt: skip
-    seen = np.asarray(numbers(embeddings, "embeddings"), np.float64)
+    layer_input = np.asarray(numbers(embeddings, "embeddings"), np.float64)
     weights = np.asarray(numbers(head, "head"), np.float64)
     added = None if bias is None else numbers(bias, "bias")
-    codes = dictionary.encode(seen)
+    codes = dictionary.encode(layer_input)
     nothing: Shaped[np.ndarray, " dimensions"] = dictionary.decode(np.zeros((1, codes.shape[1])))[0]
     return SurrogateEvidence(
         importances=gradient_importance(weights, dictionary.rows).T,
-        embeddings=seen,
+        embeddings=layer_input,
         head=weights,
         bias=added,
         vectors=dictionary.rows,

@@ -1,4 +1,7 @@
-"""Convert the tables of an export to evidence that metrics read, and explanations to a table."""
+"""Convert the table of votes of a study export to evidence, and explanations to a table.
+
+Analysts call `build_rating_evidence` from Python; `convert` builds its table of explanations here.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -24,24 +27,26 @@ def build_rating_evidence(
 ) -> RatingEvidence:
     """Build evidence from the counted votes on one question: explanations by raters.
 
-    All explanations with a counted vote are there, in the same order for each question;
-    explanations of one image are one cluster.
+    It has all explanations with a counted vote, in the same order for each question. Explanations
+    of one image form a cluster.
 
     Args:
-        votes: The table ``votes``.
+        votes: The table ``votes`` of the export.
         question: ``q1`` to ``q6``.
-        groups: By pseudonym, such as an age band; who is not in it is "unknown".
+        groups: Group of each participant by pseudonym, such as an age band; "unknown" if missing.
     """
     if question not in QUESTIONS:
         raise EvidenceError("question", repr(question), f"one of {', '.join(QUESTIONS)}")
-    counted = list(_counted(checked_table("votes", votes), question, groups or {}))
+    counted = list(_iterate_counted_votes(checked_table("votes", votes), question, groups or {}))
     if all(vote.rating != vote.rating for vote in counted):
         raise EvidenceError(question, "no counted vote", "at least one")
     ratings = explanations_from(counted, name="study", scale=[float(level) for level in SCALE])
     return ratings.questions[question]
 
 
-def _counted(votes: Table, question: str, groups: Mapping[str, str]) -> Iterator[Vote]:
+def _iterate_counted_votes(
+    votes: Table, question: str, groups: Mapping[str, str]
+) -> Iterator[Vote]:
     columns = ("instance", "participant", question, "technique", "image_key", "counted")
     for item, rater, answer, technique, image, counted in zip(
         *(votes[name] for name in columns), strict=True

@@ -1,4 +1,7 @@
-"""Evidence about answers of judges (models or people) to questions on explanations of latents."""
+"""Evidence about answers of judges (models or people) to questions on explanations of latents.
+
+`language.judges` and tables of answers create it; `metrics.language` and dashboards read it.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,14 +27,18 @@ DEFAULT_INTRUDER_TEXTS = 5
 class JudgmentEvidence(Evidence):
     """Answers of judges, models or people, a row for each question.
 
-    A judge is shown the explanation of a latent and a sequence of tokens, and says whether the
-    latent is active in it (``detection``); or whether the marked tokens are those on which it is
-    (``fuzzing``: the wrong marks are in a sequence in which it is active; ``fuzzing across``: in
-    one in which it is not). In a round of ``intruder`` a judge sees several sequences and no
-    explanation, and names the one in which the latent is not active: the row is of that sequence.
+    There are four tasks:
 
-    What is resampled are sequences: where ``Samples(clusters=...)`` does not say which document a
-    sequence is from, questions about one sequence are a cluster.
+    - ``detection``: the judge sees the explanation of a latent and a sequence of tokens, and says
+      whether the latent is active in it.
+    - ``fuzzing``: the judge sees the explanation and a sequence with marked tokens, and says
+      whether the latent is active on these. Wrong marks are in a sequence in which it is active.
+    - ``fuzzing across``: the same, but wrong marks are in a sequence in which it is not active.
+    - ``intruder``: the judge sees several sequences and no explanation, and names the one in which
+      the latent is not active. The row is about that sequence.
+
+    Sequences are resampled: if ``Samples(clusters=...)`` does not name the document of each
+    sequence, all questions about one sequence form a cluster.
     """
 
     kind = "judgment"
@@ -43,39 +50,39 @@ class JudgmentEvidence(Evidence):
     }
 
     latent: Int[np.ndarray, " samples"] = array("samples", content="index", points_to="latents")
-    """Which latent the question is about."""
+    """Latent that the question is about."""
     sequence: Int[np.ndarray, " samples"] = array("samples", content="index")
-    """The number of the sequence of tokens."""
+    """Number of the sequence of tokens."""
     active: Bool[np.ndarray, " samples"] = array("samples", content="flag")
-    """What is true: whether the latent is active there; of marks, whether they are the right ones;
-    of a round of intruders, 0."""
+    """True answer: whether the latent is active in the sequence, or on the marked tokens; 0 for a
+    round of intruders."""
     answer: Float[np.ndarray, " samples"] = array("samples", may_be_nan=True)
-    """From 0 (no) to 1 (yes); NaN where no answer could be read. Of a round of intruders, 1 where
-    the judge named it, and a share where several were named."""
+    """Answer of the judge from 0 (no) to 1 (yes); NaN if it could not be read. For a round of
+    intruders, 1 if the judge named this sequence, and a fraction if it named several."""
     task: Int[np.ndarray, " samples"] | None = array(
         "samples", content="index", points_to="tasks", optional=True
     )
-    """What was asked, by name or as a number (detection, fuzzing, fuzzing across, intruder); where
-    it is not said, whether the latent is active (``detection``)."""
+    """Task, by name or by number (detection, fuzzing, fuzzing across, intruder); ``detection`` if
+    not given."""
     judge: Int[np.ndarray, " samples"] | None = array(
         "samples", content="index", points_to="judges", optional=True
     )
-    """Who answered."""
+    """Judge that answered."""
     explanation: Int[np.ndarray, " samples"] | None = array(
         "samples", content="index", points_to="latents", optional=True
     )
-    """Whose explanation the judge saw: the latent's own where it is not said. With that of another
-    latent a question is one of the null."""
+    """Latent whose explanation the judge saw; the tested latent if not given. Questions with the
+    explanation of another latent belong to the baseline."""
     decile: Int[np.ndarray, " samples"] | None = array("samples", content="index", optional=True)
-    """Of the latent's activation in that sequence, among its activations; -1 where not active."""
+    """Decile of the latent's activation in the sequence, among its activations; -1 if inactive."""
     texts: Int[np.ndarray, " samples"] | None = array("samples", content="index", optional=True)
-    """How many sequences a round of intruders has; 5 where it is not said."""
+    """Number of sequences in a round of intruders; 5 if not given."""
     written_from: Bool[np.ndarray, " samples"] | None = array(
         "samples", content="flag", optional=True
     )
-    """Whether the explanation was written from this very sequence: such questions are refused."""
+    """Whether the explanation was written from this sequence; such questions raise an error."""
     frequency: Float[np.ndarray, " latents"] | None = array("latents", optional=True)
-    """The share of sequences in which each latent is active."""
+    """Fraction of sequences in which each latent is active."""
     latents: Latents = Latents()
     tasks: Tasks = Tasks()
     judges: Judges = Judges()
@@ -94,16 +101,16 @@ class JudgmentEvidence(Evidence):
             row = int(outside[0])
             raise EvidenceError("answer", f"{answers[row]:g} in row {row}", "numbers from 0 to 1")
         if self.task is not None:
-            self._name_numbers()
-            strange = [name for name in self.tasks.names if name not in TASKS]
-            if strange:
-                raise EvidenceError("tasks", f"{strange[0]!r}", f"some of {', '.join(TASKS)}")
+            self._name_numbered_tasks()
+            unknown = [name for name in self.tasks.names if name not in TASKS]
+            if unknown:
+                raise EvidenceError("tasks", f"{unknown[0]!r}", f"some of {', '.join(TASKS)}")
         if (np.asarray(self.active) & self.is_task("intruder")).any():
             raise EvidenceError(
                 "active", "a round of intruders with 1", "0",
                 "The row of a round is that of the sequence in which the latent is not active.",
             )  # fmt: skip
-        self._check_numbers()
+        self._check_optional_arrays()
         seen = self.written_from
         if seen is not None and (seen & self.is_own() & ~self.is_task("intruder")).any():
             row = int(np.flatnonzero(seen & self.is_own())[0])
@@ -112,13 +119,13 @@ class JudgmentEvidence(Evidence):
                 "other sequences", "Leave these questions out.",
             )  # fmt: skip
 
-    def _name_numbers(self) -> None:
+    def _name_numbered_tasks(self) -> None:
         """Name numbered tasks by their position in ``TASKS``."""
         n = len(self.tasks)
         if n <= len(TASKS) and self.tasks == Tasks.numbered(n):
             object.__setattr__(self, "tasks", Tasks(TASKS[:n]))
 
-    def _check_numbers(self) -> None:
+    def _check_optional_arrays(self) -> None:
         decile, texts = self.decile, self.texts
         if decile is not None:
             wrong = (decile < -1) | (decile > 9) | ((decile >= 0) != self.active)

@@ -1,4 +1,8 @@
-"""Pool the values of latents over sequences, and train probes for concepts on them."""
+"""Pool the values of latents over sequences, and train probes for concepts on them.
+
+Used by `latent_probe` and `splitting`. In this module ``there`` is True for sequences that contain
+the concept.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,9 +29,9 @@ Side = Annotated[
     Field(description="Whether a latent that is silent where the concept is may be chosen."),
 ]
 BLOCK = 512
-"""Latents that are looked at together: all of them, sequence by sequence, may not fit."""
+"""Number of latents that are made dense at a time, since all of them may not fit into memory."""
 STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0)
-"""Inverse of the penalty, as scikit-learn has it; of equals the smaller."""
+"""Candidates for the inverse penalty (C of scikit-learn); ties go to the smaller one."""
 FOLDS = 5
 MOST_STEPS, MOST_HALVINGS = 100, 30
 CLOSE = 1e-10
@@ -35,7 +39,7 @@ CLOSE = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class PooledCodes:
-    """Values of latents in sequences, those that are not 0, in the order of latents."""
+    """Pooled values of latents in sequences in sparse form, sorted by latent."""
 
     sample: np.ndarray
     latent: np.ndarray
@@ -126,7 +130,7 @@ def compute_weighted_aurocs(
 
 @dataclass(frozen=True, eq=False)
 class SparseProbe:
-    """L2 logistic regression on a few latents, its strength chosen in folds."""
+    """L2 logistic regression on a few latents, with its strength chosen by cross-validation."""
 
     scale: Float[np.ndarray, " latents"]
     weights: Float[np.ndarray, " latents"]
@@ -134,7 +138,7 @@ class SparseProbe:
     strength: float
 
     def scores(self, values: Float[np.ndarray, "n latents"]) -> Float[np.ndarray, " n"]:
-        """Above 0 where the concept is more likely than not."""
+        """Return log-odds of the concept; above 0 if it is more likely than not."""
         # a sum in a fixed order: equal rows get equal scores, whatever other rows there are
         return np.asarray((values / self.scale * self.weights).sum(axis=1) + self.constant)
 
@@ -144,7 +148,7 @@ def fitted_probe(
     there: Bool[np.ndarray, " n"],
     fold: Int[np.ndarray, " n"],
 ) -> SparseProbe:
-    """Fitted to all rows, with the strength that tells each fold best from the others.
+    """Fit a probe to all rows, with the strength that has the smallest loss on held-out folds.
 
     Latents are divided by their root mean square, so that one penalty suits all.
     """
@@ -168,9 +172,10 @@ def logistic_regressions(
     rows: Float[np.ndarray, "problems n"],
     strengths: Float[np.ndarray, " problems"],
 ) -> Float[np.ndarray, "problems columns"]:
-    """Several at once, each of some rows, by Newton's method; the last column has no penalty.
+    """Fit several logistic regressions by Newton's method; return the weights of each.
 
-    Minimizes half the squared weights plus ``strength`` times the summed losses.
+    ``rows`` has the weights of samples in each problem. The objective is half the squared weights
+    plus ``strength`` times the summed losses. The last column, the constant, has almost no penalty.
     """
     penalty = np.ones(columns.shape[1])
     penalty[-1] = 1e-6  # rows of one class only must not run away

@@ -1,4 +1,8 @@
-"""Locate concepts in images and rank the pixels of maps. Used by the metrics of location."""
+"""Rank the pixels of maps at the places of concepts, and combine the ranks of several places.
+
+A place is a point in an image at which a concept is annotated; a part such as a wing can have
+several. Used by the metrics in `located`.
+"""
 
 from typing import Annotated, Literal
 
@@ -26,7 +30,7 @@ Average = Annotated[
 ]
 PIXELS_WORTH_THREADS = 50_000_000
 BLOCK_BYTES = 1 << 24
-"""Maps that are in memory as float64 at a time."""
+"""Maximum number of bytes of maps that are in memory as float64 at a time."""
 
 
 def pixel_counts(
@@ -34,7 +38,10 @@ def pixel_counts(
     which: Int[np.ndarray, "queries 2"],
     points: Float[np.ndarray, "queries 2"],
 ) -> Int[np.ndarray, "queries 3"]:
-    """Pixels of each upsampled map above the one at a point, equal to it, and equal before it."""
+    """Count pixels of each upsampled map above the pixel at a point, equal to it, and equal before.
+
+    ``which`` has the sample and the concept of each query. "Before" means in reading order.
+    """
     maps = evidence.maps
     sizes = np.ascontiguousarray(evidence.sizes[which[:, 0]], np.int64)
     pixels = np.clip(np.floor(points).astype(np.int64), 0, sizes - 1)
@@ -111,7 +118,7 @@ def averaged(
     average: Average,
     population_mask: Bool[np.ndarray, " samples"],
 ) -> PerSample:
-    """Every image weighs the same, or every pair of image and concept does."""
+    """Return an average with equal weights of images, or of pairs of image and concept."""
     if average == "pairs":
         return PerSample(hits, counted, population_mask)
     return PerSample.from_values(hits / np.maximum(counted, 1), counted > 0, population_mask)
