@@ -7,7 +7,8 @@ from pathlib import Path
 from theodolite._storage.optional import require
 from theodolite.bridges._logged import logged
 
-AT_ONCE = 500
+MAX_BATCH = 500
+"""Number of metrics per request."""
 
 
 def log_run(
@@ -17,19 +18,18 @@ def log_run(
     experiment: str = "theodolite",
     dossier: Path | str | None = None,
 ) -> str:
-    """Log a run folder as a run of MLflow, and say which.
+    """Log a run folder as a run of MLflow, and return the id of that run.
 
-    Scores become metrics, with the ends of their intervals and the best null beside them;
-    verdicts and the bottom line become tags; the report and ``scores.json`` become artifacts.
-    Undefined numbers are left out and named in the tag ``theodolite.undefined``; the tag
-    ``theodolite.partial`` says how many pieces of the evidence failed, if some did. The folder is
-    verified first.
+    Scores become metrics, each with the ends of its interval and its strongest baseline. Verdicts
+    and the summary become tags. The report and ``scores.json`` become artifacts. Undefined numbers
+    are left out and named in the tag ``theodolite.undefined``. The tag ``theodolite.partial`` has
+    the number of shards of the evidence that failed, if any. The folder is verified first.
 
     Args:
         folder: A finished run folder.
-        tracking: Where MLflow keeps its runs; else what MLflow is set to.
-        experiment: The experiment to log to; it is made if there is none.
-        dossier: A signed dossier of the run: its claim and who signed become tags.
+        tracking: Tracking URI. Default: that of MLflow's settings.
+        experiment: The experiment to log to; it is created if it does not exist.
+        dossier: A signed dossier of the run; its claim and its signers become tags.
     """
     entities = require("mlflow.entities", "mlflow", "track")
     tracking_client = require("mlflow.tracking", "mlflow", "track").MlflowClient
@@ -44,7 +44,7 @@ def log_run(
         metrics = iter(
             [entities.Metric(name, value, now, 0) for name, value in log.numbers.items()]
         )
-        while batch := list(islice(metrics, AT_ONCE)):
+        while batch := list(islice(metrics, MAX_BATCH)):
             client.log_batch(run, metrics=batch)
         client.log_batch(
             run, tags=[entities.RunTag(name, word) for name, word in log.words.items()]
@@ -52,6 +52,6 @@ def log_run(
         for path in log.files:
             client.log_artifact(run, str(path))
         status = "FINISHED"
-    finally:  # a run that broke off is not left as if it went on
+    finally:  # otherwise a failed run would stay RUNNING
         client.set_terminated(run, status)
     return str(run)

@@ -1,6 +1,7 @@
 """Pack concept masks exactly: all pixels of an image with the same labels form one atom.
 
-An image of 112 x 112 has tens of atoms instead of 12,544 pixels. Used by every dissection."""
+An image of 112 x 112 has tens of atoms instead of 12,544 pixels. Used by every dissection.
+"""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,8 +17,9 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.pipeline_output import Progress, silent
 
 CHUNK = 64
-MOST_NUMBERS = 1 << 16
-MOST_PIXELS = 1 << 24
+MAX_ATOMS = 1 << 16
+"""Maximum number of atoms of an image, and of concepts: they are numbered in 16 bits."""
+MAX_PIXELS = 1 << 24
 Layers = Shaped[np.ndarray, "_layers _rows _columns"]
 
 
@@ -148,21 +150,21 @@ def pack(
         concepts: Their names.
         categories: What kind of concept each is.
         grid: Rows and columns of the maps.
-        progress: Told how far it is.
+        progress: Function that is called after each chunk of images.
     """
     from theodolite.dissection import _atom_kernels as kernels  # noqa: PLC0415
 
     n_pixels = grid[0] * grid[1]
-    if not 0 < n_pixels <= MOST_PIXELS:
-        raise EvidenceError("grid", f"{grid}", f"1 to {MOST_PIXELS:,} places in all")
+    if not 0 < n_pixels <= MAX_PIXELS:
+        raise EvidenceError("grid", f"{grid}", f"1 to {MAX_PIXELS:,} places in all")
     _check_names(concepts, scenes)
     number = np.empty((len(scenes), n_pixels), np.uint16)
     parts: tuple[list[np.ndarray], ...] = ([], [], [], [])
     done = 0
-    for chunk in _chunks(layers):
+    for chunk in _iterate_chunks(layers):
         if done + len(chunk) > len(scenes):
             raise EvidenceError("label maps", "more images", f"{len(scenes)}, as in `scenes`")
-        stacked = _stacked(chunk, grid, len(concepts))
+        stacked = _stack_layers(chunk, grid, len(concepts))
         chunk_scenes = scenes[done : done + len(chunk)]
         starts = np.concatenate([[0], np.cumsum([len(row) for row in chunk_scenes])]).astype(
             np.int64
@@ -176,8 +178,8 @@ def pack(
     if done != len(scenes):
         raise EvidenceError("label maps", f"{done} images", f"{len(scenes)}, as in `scenes`")
     per_image, weights, n_labels, labels = (np.concatenate(column) for column in parts)
-    if per_image.max(initial=0) > MOST_NUMBERS:
-        most = f"at most {MOST_NUMBERS:,} sets of concepts in one image"
+    if per_image.max(initial=0) > MAX_ATOMS:
+        most = f"at most {MAX_ATOMS:,} sets of concepts in one image"
         raise EvidenceError("label maps", f"{per_image.max():,}", most, "Lower the resolution.")
     return Atoms(
         tuple(concepts),
@@ -191,7 +193,7 @@ def pack(
     )
 
 
-def _chunks(layers: Iterable[Layers]) -> Iterator[list[Layers]]:
+def _iterate_chunks(layers: Iterable[Layers]) -> Iterator[list[Layers]]:
     iterator = iter(layers)
     while chunk := list(islice(iterator, CHUNK)):
         yield chunk
@@ -199,16 +201,16 @@ def _chunks(layers: Iterable[Layers]) -> Iterator[list[Layers]]:
 
 def _check_names(concepts: Sequence[str], scenes: Sequence[Sequence[Any]]) -> None:
     n = len(concepts)
-    if isinstance(concepts, str) or not 0 < n < MOST_NUMBERS or len(set(concepts)) < n:
-        raise EvidenceError("concepts", f"{n} names", f"1 to {MOST_NUMBERS - 1:,} distinct names")
+    if isinstance(concepts, str) or not 0 < n < MAX_ATOMS or len(set(concepts)) < n:
+        raise EvidenceError("concepts", f"{n} names", f"1 to {MAX_ATOMS - 1:,} distinct names")
     for row in scenes:
         for c in row:
             if not isinstance(c, int | np.integer) or not 0 <= c < n:
                 raise EvidenceError("scenes", f"{c!r}", f"numbers of concepts, 0 to {n - 1}")
 
 
-def _stacked(chunk: list[Layers], grid: tuple[int, int], n_concepts: int) -> np.ndarray:
-    """Images with different numbers of layers, as one block."""
+def _stack_layers(chunk: list[Layers], grid: tuple[int, int], n_concepts: int) -> np.ndarray:
+    """Stack images with different numbers of layers into one array, with zeros for missing ones."""
     most = max(len(layers) for layers in chunk)
     stacked = np.zeros((len(chunk), most, grid[0] * grid[1]), np.uint16)
     for i, layers in enumerate(chunk):

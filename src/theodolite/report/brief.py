@@ -1,4 +1,7 @@
-"""A brief for a committee: two pages of A4 with the answers, images or rows, limits and checks."""
+"""Write the brief: two pages of A4 for a committee, with answers, examples, limits and checks.
+
+Used by `theodolite brief`. Content comes from the chapters of the report.
+"""
 
 import re
 from collections.abc import Sequence
@@ -24,7 +27,7 @@ from theodolite.report.provenance import COMMANDS
 from theodolite.report.words import full_title
 from theodolite.results import Verdict
 
-MOST_NULLS = 3
+MAX_NULLS = 3
 STYLES = ("images.css", "brief.css")
 PRINT_IT = (
     "WeasyPrint is not available: pip install 'theodolite[pdf]' (it requires Pango). Or open the "
@@ -44,7 +47,7 @@ def write_brief(material: RunMaterial, path: Path) -> tuple[Path, str]:
     """
     if path.suffix not in (".pdf", ".html", ".htm") or path.is_dir():
         raise EvidenceError("brief", repr(str(path)), "the name of a .pdf or .html file")
-    html, note = _with_own_styles(page_text("brief.html.j2", _content(material), styles=STYLES)), ""
+    html, note = _inline_styles(page_text("brief.html.j2", _content(material), styles=STYLES)), ""
     content = html.encode()
     if path.suffix == ".pdf":
         try:
@@ -69,20 +72,20 @@ def _content(material: RunMaterial) -> dict[str, Any]:
     saliency = saliency_chapter(material, spec, material.compared())
     maps = None if saliency is None else saliency["maps"]
     return content | {
-        "compared": _compared(verdicts),
+        "compared": _list_comparisons(verdicts),
         "examples": cards and cards | {"more": []},
         "explained_rows": attribution_rows(material, spec.seeds[0]),
         "map_images": map_images(material, spec.seeds[0]),
         "saliency": maps and {"maps": maps | {"more": []}},
         "limits": limits(record, made_record, verdicts, subject, content["noun"]),
         "date": record.started.partition("T")[0],
-        "run": _run_text(record),
+        "run": _describe_run(record),
         "checks": [] if material.alone else COMMANDS[:2],
     }
 
 
-def _compared(verdicts: Sequence[Verdict]) -> list[dict[str, str]]:
-    """What each answer was read from, and what that was compared with."""
+def _list_comparisons(verdicts: Sequence[Verdict]) -> list[dict[str, str]]:
+    """List the score behind each answer, and the baselines that it was compared with."""
     scores = [verdict.score for verdict in verdicts if verdict.score is not None]
     return [
         {
@@ -90,7 +93,7 @@ def _compared(verdicts: Sequence[Verdict]) -> list[dict[str, str]]:
             "value": percent(score.value, score),
             "nulls": "; ".join(
                 f"{null.label} {percent(null.value, score)}".replace("_", " ")
-                for null in score.nulls[:MOST_NULLS]
+                for null in score.nulls[:MAX_NULLS]
             ),
             "best": percent(score.best, score),
             "n": f"{score.n:,} {score.n_unit}",
@@ -99,22 +102,22 @@ def _compared(verdicts: Sequence[Verdict]) -> list[dict[str, str]]:
     ]
 
 
-def _run_text(record: RunRecord) -> str:
+def _describe_run(record: RunRecord) -> str:
     resampling = record.spec.resampling
     level = f"{100 * resampling.level:g}\u00a0% intervals, {resampling.resamples:,} resamples"
     return f"Run {record.spec.name}, theodolite {record.packages.get('theodolite', '')}; {level}."
 
 
-def _with_own_styles(html: str) -> str:
-    """Put images and colors into each drawing: WeasyPrint reads a drawing by itself."""
+def _inline_styles(html: str) -> str:
+    """Copy images and colors into each SVG: WeasyPrint renders each SVG separately."""
     images = dict(_IMAGE.findall(html))
     css = "".join((TEMPLATES / name).read_text("utf-8") for name in ("strips.css", "images.css"))
     for name, color in palette().items():
         css = css.replace(f"var(--{name})", color)
     style = f"<style>{css.replace('var(--mark)', '#e8590c')}</style>"
 
-    def alone(drawing: re.Match[str]) -> str:
+    def inline(drawing: re.Match[str]) -> str:
         inside = _USE.sub(lambda use: f"<image{images[use[1]]}/>", drawing[2])
         return f"{drawing[1]}{style if 'class=' in inside else ''}{inside}</svg>"
 
-    return _SVG.sub(alone, re.sub(r'<svg class="definitions".*?</svg>', "", html, flags=re.DOTALL))
+    return _SVG.sub(inline, re.sub(r'<svg class="definitions".*?</svg>', "", html, flags=re.DOTALL))

@@ -1,4 +1,7 @@
-"""Counts of a run for Prometheus, on a port of this machine alone."""
+"""Serve the progress of a run to Prometheus, on a port of localhost.
+
+`worker_choice` starts the server if `--metrics-port` is given.
+"""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -12,7 +15,7 @@ HOST = "127.0.0.1"
 
 
 def format_prometheus(snapshot: Snapshot) -> str:
-    """The text form of a snapshot."""
+    """Return a snapshot of the progress in Prometheus' text format."""
     lines = []
     for key, (sort, text) in HELP.items():
         name, value = get_metric_name(key), snapshot[key]
@@ -23,13 +26,13 @@ def format_prometheus(snapshot: Snapshot) -> str:
 
 @contextmanager
 def serve_metrics(port: int | None, snapshot: Callable[[], Snapshot]) -> Iterator[int | None]:
-    """Answer ``/metrics`` for the time of a run, if a port was asked for; 0 is any that is free."""
+    """Serve ``/metrics`` during a run, if a port is given; 0 chooses a free one."""
     if port is None:
         yield None
         return
 
     class Handler(BaseHTTPRequestHandler):
-        """Counts, and nothing else."""
+        """Answers ``/metrics`` only."""
 
         def do_GET(self) -> None:
             if self.path != "/metrics":
@@ -43,7 +46,7 @@ def serve_metrics(port: int | None, snapshot: Callable[[], Snapshot]) -> Iterato
             self.wfile.write(content)
 
         def log_message(self, *_: object) -> None:
-            """The run's own output is for the run."""
+            """Write no log lines between the output of the run."""
 
     try:
         server = ThreadingHTTPServer((HOST, port), Handler)

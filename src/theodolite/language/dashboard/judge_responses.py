@@ -1,5 +1,7 @@
-"""Responses of judges about each latent: a score for the list, and texts for the latent's page.
-Used by :mod:`.pages`."""
+"""Answers of judges about each latent: a score for the list, and the answers on a latent's page.
+
+Used by :mod:`.pages`.
+"""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -39,10 +41,10 @@ def group_answers(
             answers[latent].append(
                 Judged(place, bool(judgments.active[row]), float(judgments.answer[row]), judge)
             )
-    return dict(answers), _pairs(answers)
+    return dict(answers), _list_pairs(answers)
 
 
-def _pairs(answers: Mapping[int, list[Judged]]) -> Int[np.ndarray, "answers 2"]:
+def _list_pairs(answers: Mapping[int, list[Judged]]) -> Int[np.ndarray, "answers 2"]:
     pairs = [(latent, each.sequence) for latent in sorted(answers) for each in answers[latent]]
     return np.array(pairs, np.int64).reshape(-1, 2)
 
@@ -72,9 +74,9 @@ def compute_balanced_accuracy(
 ) -> Float[np.ndarray, " latents"]:
     """Return the balanced accuracy per latent; NaN without both kinds of texts."""
     answer = np.asarray(judgments.answer, float)
-    some = rows & judgments.is_task("detection") & ~np.isnan(answer)
-    latent, active = np.asarray(judgments.latent)[some], np.asarray(judgments.active)[some]
-    right = (answer[some] > 0.5) == active
+    readable = rows & judgments.is_task("detection") & ~np.isnan(answer)
+    latent, active = np.asarray(judgments.latent)[readable], np.asarray(judgments.active)[readable]
+    right = (answer[readable] > 0.5) == active
     sides = []
     for side in (True, False):
         n = np.bincount(latent[active == side], minlength=latents)[:latents]

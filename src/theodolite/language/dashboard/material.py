@@ -17,13 +17,12 @@ MAX_LABEL_CHARS = 160
 """Largest number of characters of a label in the list of latents."""
 MAX_TEXT_CHARS = 2_000
 """Largest number of characters of an explanation on a latent's page."""
-
-
 SHAPES = {
     "capitalized": "capitalized", "all capitals": "in capitals", "lower": "in small letters",
     "digit": "digits", "punctuation": "punctuation", "non-ASCII": "characters beyond ASCII",
     "starts a word": "the start of a word",
 }  # fmt: skip
+"""Text on the page for each shape of a token."""
 
 
 def describe_formula(name: str) -> str:
@@ -49,7 +48,7 @@ def describe_formula(name: str) -> str:
 
 @dataclass(frozen=True)
 class Judged:
-    """Answer of a judge about a latent and a text."""
+    """Answer of a judge whether a latent is active in a text."""
 
     sequence: int
     active: bool
@@ -60,7 +59,10 @@ class Judged:
 
 @dataclass(frozen=True, eq=False)
 class FeatureMaterial:
-    """An SAE and its latents, as the pages show them."""
+    """Content of the pages of a dashboard: the latents of an SAE with scores and explanations.
+
+    The pages call a latent a feature, as do the names of these classes.
+    """
 
     title: str
     latents: Latents

@@ -1,5 +1,7 @@
-"""Text and figures at the top of a dashboard: how many latents beat which null, and firing
-rates."""
+"""Text and figure at the top of a dashboard: how many latents beat each baseline, and firing rates.
+
+Used by `pages` and `writer`. The page says "feature" for a latent.
+"""
 
 import math
 from typing import Any
@@ -24,7 +26,7 @@ STEPS = 5
 
 
 def format_percent(share: float) -> str:
-    """Return a fraction as a percentage in words.
+    """Format a fraction as a percentage with three significant digits or fewer.
 
     >>> format_percent(0.2361), format_percent(0.05), format_percent(0.00012)
     ('23.6 %', '5 %', '0.012 %')
@@ -40,28 +42,28 @@ def summarize_dashboard(material: FeatureMaterial) -> dict[str, Any]:
     """Return the values that fill the template of the summary."""
     activity, n = material.activity, len(material)
     shares = [share for score in material.scores for share in count_wins(score)]
-    often = int((activity.firing_rate > MAX_USEFUL_RATE).sum())
+    n_too_frequent = int((activity.firing_rate > MAX_USEFUL_RATE).sum())
     return {
         "title": material.title,
         "subtitle": f"{n:,} features on {activity.tokens:,} tokens of {activity.sequences:,} texts",
-        "verdict": _verdict(material, shares),
-        "rows": [_row(share, n) for share in shares],
+        "verdict": _write_verdict(material, shares),
+        "rows": [_format_row(share, n) for share in shares],
         "scores": [(score.title, score.meaning) for score in material.scores],
-        "figure": rate_figure(activity.active_tokens, activity.tokens),
+        "figure": draw_firing_rates(activity.active_tokens, activity.tokens),
         "facts": [
             ("never active", f"{material.dead:,} of {n:,}"),
             (
                 f"active at more than {format_percent(MAX_USEFUL_RATE)} of the tokens",
-                f"{often:,} of {n:,}",
+                f"{n_too_frequent:,} of {n:,}",
             ),
-            ("a typical feature (the median) is active at", _median(material)),
+            ("a typical feature (the median) is active at", _format_median(material)),
         ],
         "notes": list(material.notes),
         "strip_key": strip_key()[:3],
     }
 
 
-def _median(material: FeatureMaterial) -> str:
+def _format_median(material: FeatureMaterial) -> str:
     rates = material.activity.firing_rate
     alive = rates[rates > 0]
     return (
@@ -69,7 +71,7 @@ def _median(material: FeatureMaterial) -> str:
     )
 
 
-def _verdict(material: FeatureMaterial, shares: list[NullShare]) -> list[str]:
+def _write_verdict(material: FeatureMaterial, shares: list[NullShare]) -> list[str]:
     n = len(material)
     first = next((share for share in shares if share.null == RANDOM), None)
     if first is None:
@@ -102,7 +104,7 @@ def _verdict(material: FeatureMaterial, shares: list[NullShare]) -> list[str]:
     return lines
 
 
-def _row(share: NullShare, n: int) -> dict[str, Any]:
+def _format_row(share: NullShare, n: int) -> dict[str, Any]:
     low, high = share.interval
     return {
         "score": share.score, "null": share.null, "meaning": share.meaning,
@@ -111,11 +113,11 @@ def _row(share: NullShare, n: int) -> dict[str, Any]:
         "interval": f"{format_percent(low)} to {format_percent(high)}",
         "defined": share.yes + share.no > 0,
         "by_chance": "" if math.isnan(share.by_chance) else format_percent(share.by_chance),
-        "bar": _bar(share),
+        "bar": _draw_bar(share),
     }  # fmt: skip
 
 
-def _bar(share: NullShare) -> Markup:
+def _draw_bar(share: NullShare) -> Markup:
     """Draw the fraction on a line from 0 to 1, with its interval and the chance level."""
     if not share.yes + share.no:
         return Markup()
@@ -125,8 +127,8 @@ def _bar(share: NullShare) -> Markup:
     return plain_strip(share.share, share.interval, StripAxis(0.0, 1.0), null=chance)
 
 
-def rate_figure(active: Int[np.ndarray, " latents"], tokens: int) -> Markup:
-    """Draw how often latents are active, as counts on a logarithmic scale."""
+def draw_firing_rates(active: Int[np.ndarray, " latents"], tokens: int) -> Markup:
+    """Draw a histogram of firing rates on a logarithmic axis."""
     rates = active[active > 0] / max(tokens, 1)
     low = min(max(math.floor(math.log10(rates.min())) if len(rates) else -3, -5), -1)
     n = -low * STEPS
