@@ -1,4 +1,4 @@
-"""What can go wrong with what a caller gives us, in one sentence each."""
+"""Errors about the input of a caller, each with one sentence on how to fix it."""
 
 import unicodedata
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""How planted evidence looks: the dial, and all that a score should not be misled by."""
+"""Define the conditions of planted evidence: effect size, sample size and known disturbances."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields

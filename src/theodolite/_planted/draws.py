@@ -1,4 +1,4 @@
-"""What generators draw from: rows in clusters, alike within them, with known margins."""
+"""Draw random rows for generators: clustered rows with known margins."""
 
 from dataclasses import dataclass
 

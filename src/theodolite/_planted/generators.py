@@ -1,4 +1,4 @@
-"""What a generator is: evidence with a planted truth, and what that truth is."""
+"""Define what a generator is: a function that draws evidence, and its planted truth."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""What a number that is shifted by a label tells about it, by integration."""
+"""Compute by integration how much a number that a label shifts tells about the label."""
 
 from collections.abc import Callable
 from functools import cache

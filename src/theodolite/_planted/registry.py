@@ -1,4 +1,4 @@
-"""Which generator is for which score."""
+"""Map each metric to the generator that validates it."""
 
 from theodolite._planted import (
     attributions,

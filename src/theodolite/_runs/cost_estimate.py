@@ -1,4 +1,4 @@
-"""What a run of evidence in pieces will cost, from a rehearsal of it."""
+"""Estimate the cost of a run of sharded evidence by rehearsing a few tasks."""
 
 import math
 import time

@@ -1,4 +1,4 @@
-"""What a report is built from: a run folder, or its content in memory."""
+"""Input of a report: the content of a run, from its folder or from memory."""
 
 from dataclasses import dataclass
 from functools import cached_property

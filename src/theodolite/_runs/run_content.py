@@ -1,4 +1,4 @@
-"""What a run folder holds: scored once, then written to a folder or shown from memory."""
+"""Score a run once; its content is written to a folder or shown from memory."""
 
 import itertools
 import re

@@ -1,4 +1,4 @@
-"""What a run reads, looked at before anything is done."""
+"""Check the inputs of a run before it starts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Where the predictive estimate lies: its error, an interval, p-values, and when it cannot tell."""
+"""Compute error, interval and p-values of the predictive estimate of leakage."""
 
 import math
 from collections.abc import Callable, Mapping

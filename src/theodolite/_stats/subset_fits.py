@@ -1,4 +1,4 @@
-"""How well sums of attributions over removed features go with what their removal changes.
+"""Compute how well sums of attributions over removed features fit the change of the output.
 
 Used by the metrics of attributions to tables.
 """

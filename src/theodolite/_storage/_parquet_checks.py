@@ -1,4 +1,4 @@
-"""What is looked at in a Parquet file before pyarrow may open it, and before it is unpacked.
+"""Check a Parquet file before pyarrow opens it, and before it is decompressed.
 
 A table can name types that are not pyarrow's own. Where a package has made such a type known
 (importing ray.data is enough), pyarrow builds it as soon as it reads the file's footer, and the

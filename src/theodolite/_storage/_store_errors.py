@@ -1,4 +1,4 @@
-"""What a store can answer instead of a file, each in one plain line."""
+"""Errors of a store as one plain line each."""
 
 import errno
 import re

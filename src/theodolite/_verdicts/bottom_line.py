@@ -1,4 +1,4 @@
-"""Whether to rely on an explanation, from the answers to all questions."""
+"""Summarize the answers to all questions: whether to rely on an explanation."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What ``scores.json`` says of single concepts, classes and units."""
+"""Records in ``scores.json`` for single concepts, classes and units."""
 
 from collections.abc import Sequence
 

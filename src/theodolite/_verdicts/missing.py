@@ -1,4 +1,4 @@
-"""What a question that was not evaluated would need, in words."""
+"""Say what evidence a question that was not evaluated requires."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

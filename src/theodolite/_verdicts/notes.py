@@ -1,4 +1,4 @@
-"""What a reader of scores should know about the evidence, and about how it was asked."""
+"""Write the notes on a score's evidence and options that its reader should know."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What each sample contributes to scores that are means over samples."""
+"""Compute the contribution of each sample to scores that are means over samples."""
 
 from collections.abc import Sequence
 from typing import Any

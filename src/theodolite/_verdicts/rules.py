@@ -1,4 +1,4 @@
-"""What a score means for the question it answers, in one word and one sentence."""
+"""Decide the answer to a question from its score, with a one-sentence reason."""
 
 import math
 from dataclasses import dataclass, replace

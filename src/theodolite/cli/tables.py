@@ -1,4 +1,4 @@
-"""What commands print: plain tables that fit a terminal and a pipe."""
+"""Print plain tables that fit a terminal and a pipe."""
 
 import json
 import sys

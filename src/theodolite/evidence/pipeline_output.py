@@ -1,5 +1,4 @@
-"""What a pipeline receives and returns: its context, evidence per seed, and material for the
-report."""
+"""Input and output of a pipeline: context, evidence per seed, and material for the report."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What a server of studies with people builds on: material, tables of votes, agreement.
+"""Interface for servers of studies with people: material, tables of votes and agreement.
 
 Promised as :mod:`theodolite.ext` is. ``theodolite-study`` needs only these, commands and errors.
 """

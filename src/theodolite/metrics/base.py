@@ -1,4 +1,4 @@
-"""What a metric is: a state that is made from evidence, its nulls, and what a reader must know."""
+"""Base class of metrics: a state that is computed from evidence, its baselines, and its card."""
 
 import inspect
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""One question's part of a report: its tables, how items are spread, and all its scores."""
+"""Part of a report on one question: its tables, the spread of items, and all its scores."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-r"""What a docstring says about a score, for a page: paragraphs and formulas.
+r"""Convert the docstring of a metric to paragraphs and formulas of a page.
 
 Docstrings are written for Sphinx. This reads the part of that markup that they use, so that the
 same sentences and formulas stand in a report: ``.. math::``, ``:math:``, citations, lists.

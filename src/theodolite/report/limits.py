@@ -1,4 +1,4 @@
-"""What an audit does not tell: a few sentences for everybody, and all doubts for the appendix."""
+"""Write the limits of an audit: general sentences, and all caveats for the appendix."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""One row for each concept, unit or method, the worst first, with a few small strips."""
+"""Table with one row for each concept, unit or method, the worst first, with small strips."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What is drawn on images: the region that a map marks, what people annotated, relevance."""
+"""Draw on images: the region that a map marks, annotations and relevance."""
 
 import base64
 import io

@@ -1,4 +1,4 @@
-"""Where a report comes from, and how to check it."""
+"""Describe the origin of a report, and how to check it."""
 
 import json
 from typing import Any

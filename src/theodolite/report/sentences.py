@@ -1,4 +1,4 @@
-"""What a card of the report says: a score in one or two sentences, from its metric's template."""
+"""Write the sentences on a score in a report, from the template of its metric."""
 
 import math
 from collections.abc import Mapping

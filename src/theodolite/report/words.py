@@ -1,4 +1,4 @@
-"""How things are called on the page."""
+"""Display names of questions, metrics and options on a page."""
 
 import math
 from collections.abc import Sequence

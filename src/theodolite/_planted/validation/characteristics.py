@@ -1,4 +1,4 @@
-"""What a score did over many draws of one condition, and whether that is good enough.
+"""Summarize a score over many draws of one condition, and check it against limits.
 
 Lines leave room for chance: a score that just keeps a promise fails one cell in a thousand.
 """

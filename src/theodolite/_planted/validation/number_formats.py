@@ -1,4 +1,4 @@
-"""Whether an answer changes with the form in which the very same values are stored."""
+"""Test whether an answer changes with the number format of the same values."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What is put through planted truths: a score of the catalogue, as an audit reads it."""
+"""Define what a validation tests: a metric of the catalogue, scored as in an audit."""
 
 import time
 from collections.abc import Sequence

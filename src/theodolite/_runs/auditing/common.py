@@ -1,4 +1,4 @@
-"""What every audit function shares: progress, images, and the way from evidence to a result."""
+"""Steps that all audit functions share: progress, images, and scoring of evidence."""
 
 import sys
 import time

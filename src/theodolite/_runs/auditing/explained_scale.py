@@ -1,4 +1,4 @@
-"""Which output attributions explain, and on which scale: probability, log-odds or raw."""
+"""Find which output attributions explain, and its scale: probability, log-odds or raw."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

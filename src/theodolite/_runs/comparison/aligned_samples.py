@@ -1,4 +1,4 @@
-"""The same samples in two or more runs: found by name, put into one order."""
+"""Align the samples of two or more runs: match them by name and sort them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

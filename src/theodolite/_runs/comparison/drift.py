@@ -1,4 +1,4 @@
-"""Whether a new version of a model uses its features as the old one did, as attributions tell."""
+"""Test whether a new version of a model uses its features as the old one, from attributions."""
 
 import itertools
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""What differs between two runs beside their scores: spec, inputs, software, in words."""
+"""Describe how two runs differ apart from their scores: spec, inputs and software."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

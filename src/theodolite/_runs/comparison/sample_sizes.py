@@ -1,4 +1,4 @@
-"""How many samples, seeds or concepts tell two versions apart?
+"""Compute how many samples, seeds or concepts distinguish two versions.
 
 Power is that of the tests that ``compare`` does: Student's for these models and for a population of
 concepts, Satterthwaite's for the recipe.

@@ -1,4 +1,4 @@
-"""What stands in the way of showing a difference: samples or seeds, and how many would do."""
+"""Say whether samples or seeds limit the power of a comparison, and how many are required."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Processes on this machine."""
+"""Run tasks in processes on this machine."""
 
 import multiprocessing
 import os

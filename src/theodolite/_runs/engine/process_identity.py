@@ -1,4 +1,4 @@
-"""Whether another process would compute the same: its code, its packages, its arithmetic.
+"""Check that another process computes the same: its code, packages and arithmetic.
 
 Keys of checkpoints hold code and packages. Arithmetic is written into each checkpoint instead, so
 that a laptop and a cluster may share them; within a run it must be the same too, unless other is

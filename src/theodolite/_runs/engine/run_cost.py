@@ -1,4 +1,4 @@
-"""What a run will cost: from a few of its pieces, timed."""
+"""Estimate the cost of a run from a few timed tasks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How far a run is, for whoever looks at it from outside: a file in its folder, a port, Ray."""
+"""Publish the progress of a run: to a file in its folder, a port, and Ray."""
 
 import threading
 import time

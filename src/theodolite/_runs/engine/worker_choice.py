@@ -1,4 +1,4 @@
-"""Where work happens: chosen once, and said why."""
+"""Choose where tasks run (this process, several, or Ray), and explain the choice."""
 
 import warnings
 from collections.abc import Iterator

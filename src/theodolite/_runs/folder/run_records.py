@@ -1,4 +1,4 @@
-"""What a run folder tells about its run: before it, after it, and the list of its files."""
+"""Records of a run folder: what was planned, what was produced, and the list of files."""
 
 import platform
 import sys

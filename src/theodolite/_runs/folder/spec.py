@@ -1,4 +1,4 @@
-"""What to run: a YAML file that names registered things and their arguments."""
+"""Spec of a run: a YAML file that names registered components and their arguments."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal

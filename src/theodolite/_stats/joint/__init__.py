@@ -1,1 +1,1 @@
-"""What all values together add to predicting the label beyond all true concepts."""
+"""Measure what all values add to predicting the label beyond all true concepts."""

@@ -1,4 +1,4 @@
-"""How much of a leak wrong annotations of the concepts could explain."""
+"""Compute how much of a leak wrong annotations of the concepts could explain."""
 
 import math
 from bisect import bisect_left

@@ -1,4 +1,4 @@
-"""What values add to predicting the label beyond the true concepts, sample by sample."""
+"""Compute for each sample what values add to predicting the label beyond the true concepts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What is done with objects of a bucket: each in one request, which is tried again if it fails."""
+"""Operations on objects of a bucket; each is one request, repeated if it fails."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Parquet files in batches of rows.
+"""Read Parquet files in batches of rows.
 
 Where a package has made types of its own known to pyarrow, pyarrow builds those that a file's
 footer names, and such a type may unpickle what the file says. So the footer is shown to pyarrow

@@ -1,4 +1,4 @@
-"""How much more often two judgments disagree than unrelated ones would, and how surely."""
+"""Test whether two judgments disagree more often than unrelated ones would."""
 
 import math
 from collections.abc import Iterator

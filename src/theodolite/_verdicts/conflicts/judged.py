@@ -1,4 +1,4 @@
-"""What a question says of each explanation or concept: good, bad or undefined."""
+"""Classify each explanation or concept by one question: good, bad or undefined."""
 
 import re
 from collections.abc import Mapping, Sequence

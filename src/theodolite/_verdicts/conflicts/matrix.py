@@ -1,4 +1,4 @@
-"""Where the questions disagree on one model: accepted but unfaithful, located but not there."""
+"""Find pairs of questions that disagree on one model, such as accepted but unfaithful."""
 
 import itertools
 from collections.abc import Mapping, Sequence

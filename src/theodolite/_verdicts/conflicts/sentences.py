@@ -1,4 +1,4 @@
-"""What it means for a reader that one question is answered well and another badly."""
+"""Explain in a sentence what a conflict between two questions means for the reader."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""What a gate decides: whether all thresholds are met, and which are not."""
+"""Check a run against the thresholds of a gate, and list those that are not met."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,1 +1,1 @@
-"""One file a command."""
+"""Commands of the command line, one file each."""

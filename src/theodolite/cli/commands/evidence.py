@@ -1,4 +1,4 @@
-"""What evidence holds."""
+"""Command that describes the kinds of evidence and their arrays."""
 
 from typing import Annotated
 

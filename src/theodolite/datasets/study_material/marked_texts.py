@@ -1,4 +1,4 @@
-"""What people are shown of an explanation of a latent: texts with marked words, and a label.
+"""Material of studies on latents: texts with marked words, and a label.
 
 The server of studies shows images; these records are for platforms that show texts, and their
 votes come home as ratings of items by key. Marks are never told by color alone: each text can be

@@ -1,4 +1,4 @@
-"""What people are shown in a study: images with explanations, in a folder."""
+"""Material of a study: images with explanations, in a folder."""
 
 import hashlib
 import unicodedata

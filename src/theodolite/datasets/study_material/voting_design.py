@@ -1,4 +1,4 @@
-"""Whether enough votes can be had, and who saw which image before."""
+"""Plan votes: whether participants suffice, and who saw which image before."""
 
 from collections import Counter
 from collections.abc import Hashable, Sequence

@@ -1,1 +1,1 @@
-"""What people said of explanations."""
+"""Read votes of people on explanations."""

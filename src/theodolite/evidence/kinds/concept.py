@@ -1,4 +1,4 @@
-"""What a concept model said about each sample, and what is true."""
+"""Evidence about concepts: what a model predicted for each sample, and the true concepts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

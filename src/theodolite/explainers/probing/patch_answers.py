@@ -1,4 +1,4 @@
-"""What a model answers about images without some of their patches."""
+"""Run a model on images without some of their patches."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What the leakage scores share: declarations, terms of information and their weighted means."""
+"""Shared parts of the leakage scores: declarations, information terms and weighted means."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace

@@ -1,1 +1,1 @@
-"""One file a chapter."""
+"""Chapters of the report, one file each."""

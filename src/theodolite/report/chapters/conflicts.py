@@ -1,4 +1,4 @@
-"""Where the questions disagree: a matrix of what is good for one and bad for another."""
+"""Chapter on conflicts: a matrix of pairs of questions that disagree."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What stored evidence shows of faithfulness: errors by class, outputs, and concepts to look at."""
+"""Details of faithfulness from evidence: errors by class, outputs and single concepts."""
 
 from collections.abc import Sequence
 from typing import Any

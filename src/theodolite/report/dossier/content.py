@@ -1,4 +1,4 @@
-"""What a dossier says, from a finished run and the facts about its system: ``dossier.json``."""
+"""Write ``dossier.json`` from a finished run and the facts about its system."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What laws, frameworks and standards ask, and what of it a dossier holds."""
+"""Map requirements of laws, frameworks and standards to the content of a dossier."""
 
 from typing import Literal
 

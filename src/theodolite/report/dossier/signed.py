@@ -1,4 +1,4 @@
-"""Who signed a dossier, for places that name it: model cards and trackers of experiments."""
+"""Read who signed a dossier, for model cards and experiment trackers."""
 
 from dataclasses import dataclass
 from pathlib import Path

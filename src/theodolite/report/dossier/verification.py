@@ -1,4 +1,4 @@
-"""Whether a dossier is what somebody signed: the signature, the files, the run, the numbers."""
+"""Verify a dossier: its signature, files, run and numbers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

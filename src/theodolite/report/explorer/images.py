@@ -1,4 +1,4 @@
-"""Which of the images that a run kept show an item, and what is said beside them."""
+"""Select the stored images that show an item, and their captions."""
 
 import zlib
 from collections import defaultdict

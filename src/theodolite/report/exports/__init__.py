@@ -1,1 +1,1 @@
-"""Tables for a paper, a model card."""
+"""Exports: tables for a paper, and a model card."""

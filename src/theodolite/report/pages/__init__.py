@@ -1,1 +1,1 @@
-"""Pages over several runs."""
+"""Pages on several runs."""

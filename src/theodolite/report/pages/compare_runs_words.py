@@ -1,4 +1,4 @@
-"""How differences between runs are said."""
+"""Sentences on the differences between runs."""
 
 import math
 from collections.abc import Sequence
