@@ -19,7 +19,7 @@ def make_grid(labels: int) -> Float[np.ndarray, " labels"]:
 
 
 def compute_information(edges: np.ndarray, distance: float, labels: int) -> float:
-    """Of labels with equal shares, from values that are stored as one between edges."""
+    """Return the information about equally frequent labels in values binned by ``edges``."""
     below = ndtr(edges[None] - distance * make_grid(labels)[:, None])
     cells = np.diff(np.c_[np.zeros(labels), below, np.ones(labels)], axis=1)
     mean = cells.mean(axis=0)

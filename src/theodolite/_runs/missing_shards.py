@@ -1,9 +1,12 @@
-"""Addresses of stored evidence."""
+"""Prefixes of bucket addresses, and the error for an address without sharded evidence.
+
+Used wherever stored evidence is opened by address.
+"""
 
 from theodolite.errors import UnsafeInputError
 
 BUCKETS = ("s3://", "gs://", "az://")
-"""How addresses of buckets begin. Everything else is a path below the data folder."""
+"""Prefixes of bucket addresses. Every other address is a path below the data folder."""
 
 
 def missing_shards_error(address: str) -> UnsafeInputError:

@@ -327,7 +327,7 @@ def _with_share(
 def _with_draws(
     score: Score, estimates: _Estimates, cell: tuple[int, ...], rows: Resampled, counts: DrawCounts
 ) -> Score:
-    """Each item held against the draws of a null that travel in the evidence."""
+    """Compare each item with the baseline draws of the evidence."""
     at: tuple[slice | int, ...] = (slice(None), *cell)
     for null in estimates.metric.nulls:
         own = estimates.nulls[null.name]

@@ -14,7 +14,7 @@ FEWEST_REPEATS = 0.01
 def copy_clusters(
     values: Shaped[np.ndarray, "samples columns"], *others: Shaped[np.ndarray, " samples *n"]
 ) -> Int[np.ndarray, " samples"] | None:
-    """For each row the first row that is equal to it; none if (nearly) no rows are copies.
+    """Return for each row the first row equal to it; None if (nearly) no rows are copies.
 
     Args:
         values: What was measured of each sample.

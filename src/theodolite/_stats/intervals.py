@@ -58,7 +58,7 @@ def student_interval(estimate: Estimate, level: float) -> Interval:
 def wilson_interval(
     estimate: Estimate, bounds: tuple[float, float], most: int, clusters: float, level: float
 ) -> Interval:
-    """Of a mean of numbers between bounds, as if it were a share of an effective number of draws.
+    """Return the Wilson interval of a bounded mean, with an effective number of draws.
 
     Args:
         estimate: The mean and its variance.
@@ -98,7 +98,7 @@ def _contributions(distance: float, variance: float, rows: int) -> float:
 
 
 def fisher_interval(estimate: Estimate, level: float) -> Interval:
-    """Of a value between -1 and 1, on the scale on which its error does not depend on it."""
+    """Return the interval of a value between -1 and 1, computed on Fisher's z scale."""
     value = min(max(estimate.value, -1 + 1e-9), 1 - 1e-9)
     half = quantile(estimate.df, level) * estimate.error / (1 - value**2)
     middle = math.atanh(value)
@@ -106,7 +106,7 @@ def fisher_interval(estimate: Estimate, level: float) -> Interval:
 
 
 def sample_variance(resampled: Float[np.ndarray, " resamples"], clusters: float) -> float:
-    """Of a value over resamples of clusters; a bootstrap's own is too small by (n - 1) / n."""
+    """Return the variance over resamples of clusters, corrected by n / (n - 1)."""
     defined = resampled[~np.isnan(resampled)]
     if len(defined) < 2 or clusters <= 1:
         return float("nan")
@@ -132,7 +132,7 @@ class Components:
 
     @property
     def df(self) -> float:
-        """By Satterthwaite."""
+        """Degrees of freedom by Satterthwaite's approximation."""
         g, k = self.clusters - 1, self.n_items - 1
         parts = self.samples**2 / g + self.items**2 / k + self.rest**2 / (g * k)
         return self.variance**2 / parts if parts > 0 else float(min(g, k))

@@ -53,16 +53,16 @@ class PredictiveMoments:
 
     @property
     def wider(self) -> float:
-        """By what the error is multiplied."""
+        """Factor by which the error is multiplied."""
         return wider_by(self.clusters)
 
     def arrays(self) -> dict[str, Float[np.ndarray, ""]]:
-        """By name, to be kept and sent."""
+        """Return the arrays by name, to be stored and sent."""
         return {f.name: np.asarray(getattr(self, f.name), float) for f in fields(self)}
 
     @classmethod
     def of(cls, arrays: Mapping[str, np.ndarray]) -> "PredictiveMoments":
-        """From what ``arrays`` gave."""
+        """Return the object from the result of ``arrays``."""
         return cls(**{f.name: float(arrays[f.name]) for f in fields(cls)})
 
 
@@ -202,7 +202,7 @@ def entropies(
     strata: Int[np.ndarray, "columns samples"],
     rows: Float[np.ndarray, "columns samples"],
 ) -> Float[np.ndarray, " columns"]:
-    """Of the labels in the strata of each column, counted, rows having these weights."""
+    """Return the weighted label entropy in the strata of each column."""
     numbers = np.unique(labels, return_inverse=True)[1]
     n_labels, n_strata = int(numbers.max(initial=0)) + 1, int(strata.max(initial=0)) + 1
     result = np.empty(len(strata))
@@ -307,7 +307,7 @@ def _one_side(above: float, error: float, df: float) -> float:
 
 
 def doubt(moments: PredictiveMoments) -> Caveat | None:
-    """Why nothing can be told from it, if so."""
+    """Return why the estimate allows no answer; None if it does."""
     if math.isnan(moments.value):
         return Caveat("undefined", "no stratum has four clusters and two labels that recur")
     if moments.clusters < FEWEST:

@@ -89,7 +89,7 @@ class AuditAnswers:
 
     @property
     def missing(self) -> tuple[MissingEvidence, ...]:
-        """For each question that was not asked, the nearest way to ask it."""
+        """Return the smallest requirement of each question that was not evaluated."""
         return tuple(
             missing(v.question, self.not_computed) if v.reason != "probe_only" else OWN_OUTPUTS
             for v in self.verdicts

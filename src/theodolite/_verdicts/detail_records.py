@@ -13,7 +13,7 @@ OF_TESTS = ("low", "high", "p_below_tolerance", "p_above_tolerance", "allowance"
 
 
 class DetailDrawsRecord(Record):
-    """Each concept or class held against draws of a null."""
+    """Comparison of each concept or class with the draws of a baseline."""
 
     null: str
     mean: Numbers

@@ -219,7 +219,7 @@ def _metric_of(score: Score) -> Metric:
 
 
 def headline_of(scores: Sequence[Score]) -> Score | None:
-    """Of the question's first metric the score with the options that its card quotes."""
+    """Return the score of the question's first metric with the options that its card quotes."""
     if not scores:
         return None
     # a score that means nothing here, such as probabilities of a single output, decides nothing

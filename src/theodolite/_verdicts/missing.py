@@ -75,7 +75,7 @@ OWN_OUTPUTS = MissingEvidence(
 
 
 def missing(question: Question, not_computed: Sequence[MissingScoreLike] = ()) -> MissingEvidence:
-    """Of the scores that could answer, the one that lacks least.
+    """Return the score among those that could answer which lacks the fewest arrays.
 
     >>> print(missing("accepted"))
     accepted: not evaluated; needs what people say of the explanations (`ratings`, `scale`), or an \

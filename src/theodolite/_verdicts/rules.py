@@ -390,7 +390,7 @@ def _against_clean(score: Score, alpha: float) -> Verdict:
 
 
 def enough_line(score: Score) -> float | None:
-    """From where on we would rely on it: a share of the way to the best possible."""
+    """Return the threshold for relying on a score, in its unit; None if its metric has none."""
     metric = find_metric(score.metric)
     if metric.threshold is None:
         return None

@@ -16,7 +16,7 @@ def is_share(score: Score) -> bool:
 
 
 def percent(value: float, score: Score) -> str:
-    """As a percentage where the score is a share, as a number where it is not."""
+    """Format a value, as a percentage if the score is one."""
     if math.isnan(value):
         return "undefined"
     if is_share(score):  # a predictor that learned nothing is a little worse than none

@@ -26,7 +26,7 @@ WHOLE = "Ask for every sample: quantus.evaluate(..., agg_func=lambda scores: sco
 def columns(
     results: Results, *, curves: Curves = "mean"
 ) -> dict[str, dict[str, Float[np.ndarray, " samples"]]]:
-    """For each method and metric a number per sample; NaN where Quantus gave none.
+    """Return a number per sample for each method and metric; NaN if Quantus returned none.
 
     A metric that was called with several sets of arguments is several columns: ``metric (set)``.
 

@@ -118,7 +118,7 @@ def pair_table(weight, label_start, label, n_concepts):
 
 @numba.njit(cache=True, nogil=True)
 def atoms_by_concept(label_start, label, n_concepts):
-    """For each concept the atoms that carry it, in order."""
+    """Return the atoms of each concept, in order."""
     start = np.zeros(n_concepts + 1, np.int64)
     for c in label:
         start[c + 1] += 1

@@ -95,7 +95,7 @@ def active_pixels(maps, thresholds, rows, columns, number, start):
 
 @numba.njit(cache=True, nogil=True)
 def unit_concepts(unit_start, unit_atom, unit_count, image, label_start, label, n_concepts):
-    """For all units and concepts: pixels they share, and images in which they meet."""
+    """Count shared pixels and shared images of all units and concepts."""
     units = len(unit_start) - 1
     shared = np.zeros((units, n_concepts), np.int64)
     meet = np.zeros((units, n_concepts), np.int64)

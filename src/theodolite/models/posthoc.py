@@ -1,4 +1,7 @@
-"""Post-hoc concept bottleneck: project features on concepts, then one linear layer."""
+"""Post-hoc concept bottleneck: project features on concepts, then one linear layer.
+
+Used by the pipelines `posthoc`, `faithfulness` and `study`.
+"""
 
 import warnings
 from dataclasses import dataclass

@@ -31,7 +31,7 @@ class Reference:
 
     @property
     def short(self) -> str:
-        """As in a running text.
+        """Format the reference as in running text.
 
         >>> references()["mu2020compositional"].short
         'Mu and Andreas (2020)'
@@ -42,7 +42,7 @@ class Reference:
 
     @property
     def full(self) -> str:
-        """As in a list of references.
+        """Format the reference as in a bibliography.
 
         >>> references()["linfoot1957informational"].full
         'E. H. Linfoot. An Informational Measure of Correlation. Information and Control, 1957.'

@@ -105,7 +105,7 @@ def _needs(not_computed: Sequence[NotComputedRecord]) -> list[tuple[str, list[st
 
 
 def _subject_words(subject: Subject, failed: Sequence[Failed]) -> dict[str, Any]:
-    """How sentences of the page name what the explanation is held against, and what failed."""
+    """Return how sentences name the outputs that are explained, and the scores that failed."""
     of = "" if subject.outputs == "model" else subject.wording.name
     return {"wording": subject.wording, "methods_of": of, "failed": list(map(str, failed))}
 

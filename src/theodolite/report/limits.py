@@ -43,7 +43,7 @@ def limits(
 
 
 def _compared_with(answered: Sequence[Verdict], subject: Subject) -> list[Limit]:
-    """Whose outputs faithfulness is about; else what knows nothing here."""
+    """Return a limit that names the outputs of faithfulness, or else the baselines."""
     faithful = any(v.question == "faithful" for v in answered)
     if (faithful or subject.outputs == "probe_only") and subject.reference:
         apart = "" if faithful else " It decides nothing here."

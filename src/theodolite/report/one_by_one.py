@@ -52,7 +52,7 @@ class ItemColumn:
 
 
 def _column(title: str, scores: Mapping[str, Score], **more: Any) -> ItemColumn:
-    """Strips on one axis, each with what knows nothing of its own."""
+    """Return strips on one axis, each with its own baseline."""
     some = list(scores.values())
     axis = strip_axis(some)
     ends = end_text(axis.worst, some[0]), end_text(axis.best, some[0])

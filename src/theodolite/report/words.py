@@ -199,6 +199,6 @@ def unbroken(text: str) -> str:
 
 
 def worst_first(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """In the order of what must be known first."""
+    """Sort verdicts by answer: "no" first, "not_evaluated" last."""
     order = ("no", "inconclusive", "partly", "yes", "not_evaluated")
     return sorted(verdicts, key=lambda v: order.index(v.answer))

@@ -105,7 +105,7 @@ class Characteristics:
 def compute_characteristics(
     draws: DrawOutcomes, condition: dict[str, Any], expected: ExpectedBehavior
 ) -> Characteristics:
-    """Of a score that looks for a fault, or of one that must beat a null."""
+    """Return the characteristics of a score that measures a defect or must beat a baseline."""
     n = len(draws.values)
     defined = ~np.isnan(draws.values)
     with_interval = ~(np.isnan(draws.low) | np.isnan(draws.high))

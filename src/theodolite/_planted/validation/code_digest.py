@@ -25,7 +25,7 @@ NOT_CODE = (
 
 @cache
 def compute_code_digest(metric: str) -> str:
-    """Of a metric of the catalogue."""
+    """Return the digest of the code behind a metric of the catalogue."""
     module = find_metric(metric).state.__module__
     digest = hashlib.sha256()
     paths = [path for room in WHOLE_PACKAGES for path in (ROOT / room).rglob("*.py")]

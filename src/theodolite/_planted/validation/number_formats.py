@@ -66,7 +66,7 @@ def check_number_formats(
     seed: int = 0,
     workers: Workers | None = None,
 ) -> list[OverallCheck]:
-    """For each form a line: how many answers changed, and how many turned into the opposite."""
+    """Return a line per format: how many answers changed, and how many were reversed."""
     if "seeds" not in subject.generator.varies:  # values of concepts that may leak
         return []
     starts = list(range(0, draws, DRAWS_OF_A_PIECE))

@@ -129,7 +129,7 @@ def _check_ends(subject: ValidationSubject, row: Sequence[Characteristics]) -> l
 
 
 def compute_power(subject: ValidationSubject, cells: Sequence[Characteristics]) -> list[Power]:
-    """By number of samples; between two settings, by a straight line."""
+    """Return the power at a number of samples, interpolated linearly between settings."""
     powers = []
     for n, row in select_plain_cells(subject, cells).items():
         dials = np.array([cell.condition["dial"] for cell in row])

@@ -113,6 +113,6 @@ def _list_differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> li
 
 
 def list_records(folder: Path) -> list[Path]:
-    """Of today's versions of all scores, those that a folder has."""
+    """List the records of a folder that are of the current versions of all metrics."""
     paths = [folder / f"{name}-{metric.version}.json" for name, metric in catalogue().items()]
     return [path for path in paths if path.is_file()]

@@ -97,7 +97,7 @@ def _score_draws(
 
 
 def compute_draw_seed(cell: Condition, number: int, seed: int) -> int:
-    """Of one draw."""
+    """Return the seed of one draw."""
     key = f"{_digest_draws(cell, number, 1)}{seed}"
     return int.from_bytes(hashlib.sha256(key.encode()).digest()[:4], "big")
 

@@ -46,7 +46,7 @@ class Outcome:
     seconds: float
 
     def row(self) -> tuple[float, ...]:
-        """In the order of ``FIELDS``."""
+        """Return the fields in the order of ``FIELDS``."""
         return (
             self.value, self.low, self.high, self.truth, self.answer, self.best, self.seconds,
         )  # fmt: skip
@@ -154,7 +154,7 @@ class MetricSubject:
         return with_doubt(scores, repeats.caveat)
 
     def outcome(self, planted: Planted, resampling: Resampling) -> Outcome:
-        """As an audit computes and reads it."""
+        """Compute and read the score as an audit does."""
         start = time.process_time()
         scores = self.scores(planted, resampling)
         score = scores[0]

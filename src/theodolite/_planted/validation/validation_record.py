@@ -22,7 +22,7 @@ FORMAT, FORMAT_VERSION = "theodolite-certificate", 2
 
 
 def build_validation_record(validation: MetricValidation, date: str) -> dict[str, Any]:
-    """As plain JSON; what is undefined is null.
+    """Return the record as plain JSON, with null for what is undefined.
 
     Args:
         validation: What came out.
@@ -56,7 +56,7 @@ def build_validation_record(validation: MetricValidation, date: str) -> dict[str
 
 
 def build_cell_record(cell: Characteristics, usual: Condition) -> dict[str, Any]:
-    """Of its condition only what is not as usual; numbers to what they are good for."""
+    """Return the record of one condition, with the settings that differ from ``usual`` only."""
     record = asdict(cell)
     record["condition"] = Condition(**cell.condition).changed_from(usual)
     return {k: round(v, 6) if isinstance(v, float) else v for k, v in record.items()}
@@ -153,7 +153,7 @@ def _group_passing(
 
 
 def find_longest_run(holding: dict[int, bool]) -> tuple[int | None, int | None]:
-    """From which number on all hold, and up to which; none where there is no upper end.
+    """Return the first and last number of the longest run that passes; None for no upper end.
 
     >>> find_longest_run({30: False, 100: True, 300: True})
     (100, None)
@@ -228,7 +228,7 @@ def write_validation_record(path: Path, content: dict[str, Any]) -> None:
 
 
 def get_record_name(content: dict[str, Any]) -> str:
-    """As the package keeps it.
+    """Return the name of the record in the package.
 
     >>> get_record_name({"metric": "acceptance", "version": 2})
     'acceptance-2.json'

@@ -126,7 +126,7 @@ def audit(  # noqa: PLR0913  each is a way in
 
 
 def _with_subject(source: EvidenceSource, subject: object) -> EvidenceSource:
-    """The source with the subject that was said, unless whoever made the evidence knows better."""
+    """Return the source with the given subject; raise an error if the evidence has its own."""
     if subject is None:
         return source
     if not isinstance(subject, Subject):

@@ -18,7 +18,7 @@ OTHER_ROWS = (
 
 
 class NotComparableError(Exception):
-    """Why a score of one run cannot be held against that of another."""
+    """A score of one run cannot be compared with that of another."""
 
 
 @dataclass(frozen=True, eq=False)

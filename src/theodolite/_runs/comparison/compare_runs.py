@@ -37,7 +37,7 @@ class VerdictPair:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
-    """A run against the one that others are held against.
+    """Comparison of a run with a reference run.
 
     ``comparison["CTL"]`` is what can be said of one score, by its name or a paper's.
     """
@@ -158,7 +158,7 @@ def _compare_pair(
 def _select_comparable_scores(
     runs: tuple[LoadedRun, LoadedRun], keys: Sequence[ScoreKey]
 ) -> tuple[list[ScoreKey], dict[ScoreKey, ComparisonRow]]:
-    """The scores to compare; and lines of those that are held against different outputs."""
+    """Return the scores to compare, and lines on those that were scored on different outputs."""
     first, second = (run.by_key for run in runs)
     why = explain_unlike_outputs(*runs)
     refused = {

@@ -176,7 +176,7 @@ def _choose_question(group: Sequence[LoadedRun], columns: dict[Question, Key]) -
 
 
 def _select_like_outputs(runs: Sequence[LoadedRun]) -> list[LoadedRun]:
-    """Of runs that are held against different outputs, the largest group."""
+    """Return the largest group of runs that are compared with the same outputs."""
     counts = Counter(run.subject.outputs for run in runs)
     most = max(counts, key=lambda outputs: counts[outputs], default=None)
     return [run for run in runs if run.subject.outputs == most]

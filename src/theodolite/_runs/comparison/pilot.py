@@ -78,7 +78,7 @@ def compute_required_sizes(pilot: Pilot, effect: float, power: float) -> Iterato
 
 
 def build_pair_pilot(pair: VerdictPair) -> Pilot:
-    """From two runs: their paired difference."""
+    """Return the paired difference of two runs as a pilot."""
     delta, asks = pair.line.difference, pair.question_text
     if delta is None or delta.interval is None or not delta.interval.error:
         why = pair.line.why or "the runs do not differ, or have too few samples"
@@ -106,7 +106,10 @@ def _get_recipe_variances(
 
 
 def build_run_pilots(run: LoadedRun) -> list[Pilot]:
-    """From one run, as if the other version erred on unrelated samples: pairs need fewer."""
+    """Return pilots from one run, as if errors of the other version were unrelated to its errors.
+
+    Paired runs require fewer samples.
+    """
     heads = [(asks, run.headline(question)) for question, asks in QUESTIONS.items()]
     return [_build_pilot(asks, head) for asks, head in heads if head is not None]
 

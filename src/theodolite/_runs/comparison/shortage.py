@@ -29,7 +29,7 @@ class Shortage:
 
 
 def find_model_shortage(delta: Difference, alpha: float) -> Shortage | None:
-    """For a claim about these models, which more samples would settle."""
+    """Return what a claim about these models lacks; more samples would settle it."""
     interval = delta.interval
     if interval is None or not interval.error or interval.df is None or math.isnan(alpha):
         return None
@@ -38,7 +38,7 @@ def find_model_shortage(delta: Difference, alpha: float) -> Shortage | None:
 
 
 def find_recipe_shortage(delta: Difference, alpha: float) -> Shortage | None:
-    """For a claim about the recipe."""
+    """Return what a claim about the recipe lacks."""
     variances = delta.variances
     if variances is None or math.isnan(alpha):
         return None

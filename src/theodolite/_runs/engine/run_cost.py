@@ -68,7 +68,7 @@ class RunCost:
         return alone + fast, alone + slow
 
     def core_seconds(self) -> float:
-        """Of all processes together."""
+        """Return the processor time of all processes together."""
         return self.driver_seconds + sum(step.core_seconds() for step in self.passes)
 
     def traffic(self) -> Traffic:

@@ -119,7 +119,7 @@ class RunProgress:
 def write_progress(
     watch: RunProgress, out: Path, tell: Sequence[Callable[[Snapshot], None]] = ()
 ) -> Iterator[None]:
-    """For the time of a run, write the file every few seconds, and tell others too."""
+    """Write the progress file every few seconds during a run, and notify other listeners."""
     over = threading.Event()
 
     def write() -> None:

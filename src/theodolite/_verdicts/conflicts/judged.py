@@ -49,7 +49,7 @@ class JudgedItems:
 
 
 def line_of(score: Score) -> tuple[float, str]:
-    """From where on a single value is good, and what that line is."""
+    """Return the threshold from which a single value is good, and its kind."""
     null = float("nan") if score.null is None else score.null.value
     metric = find_metric(score.metric)
     if metric.is_defect_metric:
@@ -101,7 +101,7 @@ def _text(value: object) -> str:
 
 
 def concepts(verdicts: Sequence[Verdict], scores: Sequence[Score]) -> list[JudgedItems]:
-    """For each question a deciding score with a value per concept: the verdict's own, or another.
+    """Return for each question a deciding score with a value per concept.
 
     One that is not the verdict's own still has its own null and its own line.
     """

@@ -192,12 +192,12 @@ class BothJudged:
 
     @property
     def good(self) -> Bool[np.ndarray, " items"]:
-        """By the first question."""
+        """Whether each item is good by the first question."""
         return np.asarray(self.first.good[self.rows])
 
     @property
     def second_good(self) -> Bool[np.ndarray, " items"]:
-        """By the second."""
+        """Whether each item is good by the second question."""
         return np.asarray(self.second.good[self.second_rows])
 
     @property

@@ -1,4 +1,4 @@
-"""Layer wrappers for Ablation-CAM that ablate one channel at a time."""
+"""Layer wrappers for Ablation-CAM that ablate one channel at a time. Used by `_cams`."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +11,9 @@ if TYPE_CHECKING:
 def make_ablation_layer(library: Any, place: Place, *, zero: bool) -> Any:
     """Return the layer that grad-cam inserts in place of the explained one.
 
-    The method sets a channel to 0. The library's own layer does so only where the layer's smallest
-    output is 0; elsewhere it sets it ten million below the smallest, which drowns what follows.
+    Ablation-CAM sets a channel to 0. The library's own layer does so only if the smallest output of
+    the layer is 0. Otherwise it sets the channel far below the smallest output (by 1e7), which
+    dominates all later layers.
     """
     if not zero:
         return library.AblationLayerVit() if place.channels == -1 else library.AblationLayer()

@@ -1,4 +1,7 @@
-"""Interface of CLIP and SigLIP: an image and a text network with a common embedding space."""
+"""Interface of CLIP and SigLIP: an image and a text network with a common embedding space.
+
+`open_clip_towers` and `transformers_towers` create it, and `zero_shot` uses it.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,7 @@
-"""Segment images and compute unpooled maps, for methods that find concepts in parts of images."""
+"""Segment images and compute unpooled maps, for methods that find concepts in parts of images.
+
+Used by the faithfulness pipeline.
+"""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -19,8 +22,11 @@ if TYPE_CHECKING:
     from theodolite.pipelines.faithfulness.explained_layer import ClassPatches
 
 PER_SIDE = 3
+"""Segments per side of an image."""
 GRAY = 128
+"""Value of the pixels outside of a segment."""
 BATCH = 64
+"""Images per forward pass."""
 
 
 def number_segments(pixels: np.ndarray, cut: str) -> Int[np.ndarray, "rows columns"]:

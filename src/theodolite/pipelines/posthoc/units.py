@@ -1,4 +1,7 @@
-"""Dissect the units of the explained layer, where the data set has concept masks."""
+"""Dissect the units of the explained layer, if the data set has concept masks.
+
+A step of the pipeline for post-hoc bottlenecks.
+"""
 
 from dataclasses import replace
 
@@ -11,6 +14,7 @@ from theodolite.evidence.kinds.unit import UnitEvidence
 from theodolite.pipelines.features import FeatureMaps
 
 GRID = 112
+"""Rows and columns of masks."""
 MIN_IMAGES = 2
 """Smallest number of images, since the null permutes masks over images."""
 
@@ -20,8 +24,8 @@ def make_unit_evidence(
 ) -> tuple[UnitEvidence, dict[str, list[str]]] | None:
     """Return each unit with its best formula of parts, and the formulas in words.
 
-    None where there are no masks. Units are taken as channels of the layer; parts are what has a
-    mask, so they are the concepts that a unit can be named after.
+    None if fewer than two images have masks. A unit is a channel of the layer. Parts are concepts
+    with masks, which a unit can be named after.
     """
     masked = sorted({row for row, _ in data.mask_files} & {int(row) for row in maps.rows})
     if len(masked) < MIN_IMAGES:

@@ -25,7 +25,7 @@ class DossierSignature:
 
     @property
     def sentence(self) -> str:
-        """In one line."""
+        """Describe the signature in one line."""
         return (
             f"{self.people} signed for {self.system} on {self.date}, by their own account, with "
             f"{' and '.join(self.keys)}; SHA-256 of {STATEMENT}: {self.digest}"

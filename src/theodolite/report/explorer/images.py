@@ -44,7 +44,7 @@ def shown_items(material: RunMaterial, examples: Sequence[Example]) -> Items:
 
 
 def key(address: str) -> str:
-    """By what a script finds an image in the page: length and checksum of its address.
+    """Return the key of an image in the page: length and checksum of its address.
 
     A drawing of the page is found by its name.
     """

@@ -135,7 +135,7 @@ def _column(board: LeaderboardTable, question: Question) -> dict[str, Any]:
 
 
 def _rows(board: LeaderboardTable) -> list[dict[str, Any]]:
-    """A row a run; scores that can be held against each other are drawn on one axis."""
+    """Return a row for each run; comparable scores share an axis."""
     rows = [_row(row, board) for row in board.standings]
     for number, (question, key) in enumerate(board.columns.items()):
         scores = [row.run.headline(question) for row in board.standings]
