@@ -128,6 +128,15 @@ def nothing_named():
     check(attributions(away * np.random.default_rng(1).random(rows.shape), rows), "no")
 
 
+def labels_copied():
+    """Copy the sign of the output into every feature; share it out by a list for all rows."""
+    rows = table(0)
+    label = np.where(gate(rows) > 0, 1.0, -1.0)[:, None]
+    size = np.abs(shapley_values(gate, rows, table(9, 60))).mean(axis=0)
+    check(attributions(label * np.ones(rows.shape), rows), "no")
+    check(attributions(label * size, rows), "partly")
+
+
 def one_list_for_all_rows():
     """Give every row the mean size of the right attributions."""
     rows = table(0)
@@ -135,6 +144,14 @@ def one_list_for_all_rows():
     result = attributions(np.tile(size, (len(rows), 1)), rows)
     check(result, "partly")
     assert "One global ranking for all rows" in result.verdicts["faithful"].summary
+
+
+def list_times_minus_one():
+    """Give a right list with the opposite sign."""
+    rows = table(0)
+    size = np.abs(shapley_values(gate, rows, table(9, 60))).mean(axis=0)
+    check(attributions(size, rows), "yes")
+    check(attributions(-size, rows), "no")
 
 
 def attributions_of_a_similar_model():
@@ -268,8 +285,9 @@ def ablations_of_large_claims():
 
 for row in (
     outputs_by_other_names, one_concept_for_each_sample, one_class_is_wrong, undecided_network,
-    an_intercept, outputs_of_a_probe, reversed_signs, nothing_named, one_list_for_all_rows,
-    attributions_of_a_similar_model, correlations_without_a_model, model_that_hides_a_feature,
+    an_intercept, outputs_of_a_probe, reversed_signs, nothing_named, labels_copied,
+    one_list_for_all_rows, list_times_minus_one, attributions_of_a_similar_model,
+    correlations_without_a_model, model_that_hides_a_feature,
     removal_unlike_any_image, baselines_of_ones_own, effects_of_another_size,
     dictionary_that_passes_all_through, ablations_of_large_claims,
 ):  # fmt: skip
