@@ -66,7 +66,7 @@ class Draw:
         return np.asarray(self.uniform(*shape, by=by) < chance)
 
     def truth(self) -> Bool[np.ndarray, "rows concepts"]:
-        """Which concepts are there, equal within clusters."""
+        """Return which concepts are there, equal within clusters."""
         shape = (self.condition.clusters, self.condition.concepts)
         return np.asarray((self.facts.random(shape) < self.condition.prevalence)[self.cluster_of])
 
@@ -76,7 +76,7 @@ class Draw:
         return np.asarray(each[self.cluster_of])
 
     def known(self) -> Bool[np.ndarray, "rows concepts"] | None:
-        """Which true concepts are known; None if all are."""
+        """Return which true concepts are known; None if all are."""
         if not self.condition.unknown:
             return None
         shape = (len(self), self.condition.concepts)

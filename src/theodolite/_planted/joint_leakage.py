@@ -100,7 +100,7 @@ def compute_expected_rates(condition: Condition) -> dict[str, float]:
 
 
 def _has_truth(condition: Condition) -> bool:
-    """Whether the planted share is what the estimate is about."""
+    """Return whether the planted share is what the estimate is about."""
     return not condition.annotation_error and condition.declared
 
 

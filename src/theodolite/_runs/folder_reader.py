@@ -75,7 +75,7 @@ class RunFolder:
         return confined(self.folder / "compared", model) if model else self.folder / "evidence"
 
     def has_seed(self, seed: int, model: str = "") -> bool:
-        """Whether there is evidence of a seed."""
+        """Return whether there is evidence of a seed."""
         return (self.evidence_root(model) / f"seed-{seed}").is_dir()
 
     @property

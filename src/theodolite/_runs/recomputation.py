@@ -170,7 +170,7 @@ def _writes_same_bytes(path: Path, record: Record) -> bool:
 
 
 def _is_nearly_equal(computed: Any, stored: Any) -> bool:
-    """Whether two records are the same but for last digits of numbers."""
+    """Return whether two records are the same but for last digits of numbers."""
     if isinstance(computed, float) and isinstance(stored, float):
         return bool(np.isclose(computed, stored, rtol=1e-9, atol=1e-12, equal_nan=True))
     if isinstance(computed, dict) and isinstance(stored, dict):

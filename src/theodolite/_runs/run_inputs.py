@@ -84,7 +84,7 @@ def check_requests(spec: RunSpec, kinds: Mapping[type[Evidence], Shards]) -> Non
 
 
 def is_sharded(spec: RunSpec, at: RunPaths) -> bool:
-    """Whether all that makes the spec's evidence is done by workers, in pieces."""
+    """Return whether all that makes the spec's evidence is done by workers, in pieces."""
     if spec.pipeline is None:
         return False
     return bool(getattr(build_registered("pipelines", spec.pipeline, at.data), "in_pieces", False))

@@ -43,7 +43,7 @@ def quantile(df: float, level: float) -> float:
 
 
 def two_sided_p(value: float, error: float, df: float) -> float:
-    """How likely chance alone would put a value as far from 0."""
+    """Return how likely chance alone would put a value as far from 0."""
     if not error > 0:
         return float("nan") if math.isnan(value) else float(abs(value) <= 1e-12)
     return float(min(2 * stdtr(df, -abs(value) / error), 1.0))

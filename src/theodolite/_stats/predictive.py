@@ -82,7 +82,7 @@ def predictive_terms(
 
 
 def is_small(shape: tuple[int, int], n_labels: int) -> bool:
-    """Whether numpy does, which makes a table of rows and labels."""
+    """Return whether numpy does, which makes a table of rows and labels."""
     n_columns, n = shape
     return n_columns * n <= SMALL_TERMS and n * n_labels <= 100 * SMALL_TERMS
 

@@ -67,7 +67,7 @@ class PredictiveMoments:
 
 
 def wider_by(clusters: float) -> float:
-    """How much larger the error is than predictions that were learned apart would have.
+    """Return how much larger the error is than predictions that were learned apart would have.
 
     >>> round(wider_by(100), 6)
     1.30384
@@ -150,7 +150,7 @@ def _upper(
 def row_weights(
     labels: Int[np.ndarray, " samples"], clusters: Int[np.ndarray, " samples"] | None
 ) -> Float[np.ndarray, " samples"] | None:
-    """How much each row counts in means over rows: 1 / (1 + (rows of its cluster - 1) r).
+    """Return how much each row counts in means over rows: 1 / (1 + (rows of its cluster - 1) r).
 
     r is by how much more often two rows of a cluster have the same label than rows of two clusters,
     from 0 to 1. Where a cluster has one label, its rows gain or lose together, and the cluster
@@ -181,7 +181,7 @@ def row_weights(
 def _label_agreement(
     labels: Int[np.ndarray, " samples"], clusters: Int[np.ndarray, " samples"]
 ) -> tuple[int, float]:
-    """How many times all rows are written over, and how alike labels of a cluster are."""
+    """Return how many times all rows are written over, and how alike labels of a cluster are."""
     n_labels = int(labels.max()) + 1
     cells, counts = np.unique(clusters * n_labels + labels, return_counts=True)
     times = int(np.gcd.reduce(counts))
@@ -218,7 +218,7 @@ def entropies(
 def _clusters(
     defined: np.ndarray, strata: Int[np.ndarray, "columns samples"], clusters: np.ndarray
 ) -> tuple[float, float]:
-    """How many have a defined row at all, and in the stratum that has most of them."""
+    """Return how many have a defined row at all, and in the stratum that has most of them."""
     largest = 0
     for column in range(len(strata)):
         for stratum in range(int(strata[column].max(initial=-1)) + 1):
@@ -254,7 +254,7 @@ def ceiling_of(
 
 
 def fault_interval(moments: PredictiveMoments, tolerance: float, level: float) -> DefectTest:
-    """Where the leak lies, and p-values of its being nothing, acceptable, or too much.
+    """Return where the leak lies, and p-values of its being nothing, acceptable, or too much.
 
     Close to 0 the spread of gains vanishes with their mean, and an interval from it would say
     "free" too readily. Gains of mean I have variance of about 2 I; the upper end is the largest

@@ -106,7 +106,7 @@ def unpacked_bytes(array: Any) -> int:
 
 
 def own_types(kind: Any) -> bool:
-    """Whether all types in a type, at any depth, are pyarrow's own plain ones."""
+    """Return whether all types in a type, at any depth, are pyarrow's own plain ones."""
     import pyarrow as pa  # noqa: PLC0415
 
     if isinstance(kind, pa.BaseExtensionType):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 def get_default_cache() -> Path:
-    """Where things are kept if nothing else is said."""
+    """Return where things are kept if nothing else is said."""
     named = os.environ.get("THEODOLITE_CACHE")
     if named:
         return Path(named)

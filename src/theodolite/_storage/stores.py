@@ -169,7 +169,7 @@ class Store:
             return isinstance(place, Path) or self._bucket.keeps_conditions(place)
 
     def size(self, name: str) -> int | None:
-        """How many bytes a file has; None if there is no such file."""
+        """Return how many bytes a file has; None if there is no such file."""
         place = self._place(name)
         count_request()
         with explain_store_error(f"file {name!r} of {self.address!r}"):
@@ -210,7 +210,7 @@ class Store:
         return self.local or self.address.partition("://")[2].partition("/")[2]
 
     def _place(self, name: str) -> Path | str:
-        """Where a file is: never outside the store, whatever its name says."""
+        """Return where a file is: never outside the store, whatever its name says."""
         root = self._root()
         if isinstance(root, Path):
             return confined(root, name)

@@ -17,7 +17,7 @@ def model_of(score: Score, null: Null) -> NullModel | None:
 
 
 def must_beat(score: Score, null: Null) -> bool:
-    """Whether a claim needs to beat it; else that it does is only said."""
+    """Return whether a claim needs to beat it; else that it does is only said."""
     model = model_of(score, null)
     return model is None or not model.beaten
 
@@ -39,18 +39,18 @@ def null_of_draws(score: Score) -> Null | None:
 
 
 def is_enough(null: Null) -> bool:
-    """Whether there are draws enough for a claim."""
+    """Return whether there are draws enough for a claim."""
     return len(null.draws) >= ENOUGH
 
 
 def beaten(score: Score, null: Null) -> int:
-    """How many draws the score is better than."""
+    """Return how many draws the score is better than."""
     sign = 1.0 if score.better == "higher" else -1.0
     return sum(sign * (score.value - draw) > SAME for draw in null.draws)
 
 
 def rank_text(score: Score, null: Null) -> str:
-    """Where the score is among the draws.
+    """Return where the score is among the draws.
 
     Such as "above 20 of 20 draws of a random SAE (67.2 % on average)".
     """
@@ -60,7 +60,7 @@ def rank_text(score: Score, null: Null) -> str:
 
 
 def too_few_text(null: Null) -> str:
-    """Why draws are not enough for a claim."""
+    """Return why draws are not enough for a claim."""
     if not null.draws:
         return f"{null.label} was not given, and {NOT_A_FINDING}"
     draws = "draw" if len(null.draws) == 1 else "draws"
@@ -68,7 +68,7 @@ def too_few_text(null: Null) -> str:
 
 
 def items_text(score: Score) -> str:
-    """How many concepts, classes or units are better than the draws, each by itself."""
+    """Return how many concepts, classes or units are better than the draws, each by itself."""
     if score.detail is None or score.detail.draws is None or len(score.detail.names) < 2:
         return ""
     counts = Counter(score.detail.draws.answers)

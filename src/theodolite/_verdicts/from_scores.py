@@ -148,7 +148,7 @@ def _deciding(
 
 
 def _would_decide(failure: Failed, question: Question) -> bool:
-    """Whether a metric that failed answers a question."""
+    """Return whether a metric that failed answers a question."""
     metric = catalogue().get(failure.metric)
     return metric is not None and metric.question == question and metric.decides
 

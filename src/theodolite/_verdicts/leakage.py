@@ -226,7 +226,7 @@ def _told(joint: Score, accepted: float) -> str:
 
 
 def _where(joint: Score, names: str) -> str:
-    """Where to look first."""
+    """Return where to look first."""
     if names:
         return f" Look first at {names}."
     if joint.pairs:

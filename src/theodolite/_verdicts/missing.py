@@ -112,7 +112,7 @@ def is_left_out(score: MissingScoreLike) -> bool:
 
 
 def _lacks(metric: Metric, score: MissingScoreLike) -> tuple[bool, int]:
-    """Whether all evidence of its kind is missing, and how many arrays."""
+    """Return whether all evidence of its kind is missing, and how many arrays."""
     return f"{metric.needs.kind} evidence" in score.needs, len(score.needs)
 
 

@@ -31,7 +31,7 @@ def no_samples() -> dict[str, list[Any]]:
 
 
 def is_of_samples(request: MetricRequest) -> bool:
-    """Whether a score is a mean over samples."""
+    """Return whether a score is a mean over samples."""
     return not request.metric.detail and issubclass(request.metric.state, SampleMean)
 
 

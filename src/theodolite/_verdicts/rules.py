@@ -90,7 +90,7 @@ def validation_caveat(score: Score) -> Caveat | None:
 
 
 def score_looks_for_fault(score: Score) -> bool:
-    """Whether it must not exceed a clean null."""
+    """Return whether it must not exceed a clean null."""
     return find_metric(score.metric).is_defect_metric
 
 
@@ -163,7 +163,7 @@ def _answer(
 
 
 def _undefined(score: Score) -> Verdict | None:
-    """Where nothing was counted, or too few were drawn to know how they vary."""
+    """Return where nothing was counted, or too few were drawn to know how they vary."""
     null = score.null
     if math.isnan(score.value) or null is None or math.isnan(null.value):
         counted = f"{score.n_undefined} {score.n_unit} undefined"
@@ -350,7 +350,7 @@ def useful_gain(score: Score, null: Null) -> float | None:
 
 
 def samples_needed(score: Score, lost: Distance, gain: float, alpha: float) -> int | None:
-    """How many samples or clusters would show such a gain in four of five cases."""
+    """Return how many samples or clusters would show such a gain in four of five cases."""
     if not lost.error > 0 or not gain > 0:
         return None
     times = (quantile(lost.df, 1 - alpha) + float(stdtrit(lost.df, SEEN))) * lost.error / gain

@@ -10,7 +10,7 @@ NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight",
 
 
 def is_share(score: Score) -> bool:
-    """Whether it is read as a percentage."""
+    """Return whether it is read as a percentage."""
     metric = catalogue().get(score.metric)
     return score.bounds == (0.0, 1.0) or (metric is not None and metric.is_percentage)
 
@@ -45,7 +45,7 @@ def interval_text(score: Score) -> str:
 
 
 def better_text(better: Better) -> str:
-    """Which way is better, for a column of a table.
+    """Return which way is better, for a column of a table.
 
     >>> better_text("lower")
     '↓ lower'

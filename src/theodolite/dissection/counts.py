@@ -38,7 +38,7 @@ class Members:
         return formula.holds(self._of)
 
     def literal(self, concept: int, *, meant: bool) -> Bool[np.ndarray, " atoms"]:
-        """Where one concept is, or is not."""
+        """Return where one concept is, or is not."""
         return self._of(concept) if meant else ~self._of(concept)
 
 

@@ -100,7 +100,7 @@ def _joined(groups: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _usual_histograms(scores: Sequence[Score]) -> list[HistogramSpec]:
-    """Where the spec asks for none, one row per axis that scores have detail on.
+    """Return where the spec asks for none, one row per axis that scores have detail on.
 
     Few items of leakage or faithfulness are drawn one by one: a histogram would only repeat them.
     """
@@ -191,7 +191,7 @@ def _row(score: Score, spec: RunSpec) -> dict[str, Any]:
 
 
 def _against(score: Score) -> tuple[str, str]:
-    """How a score stands to the strongest baseline, and whether that is good."""
+    """Return how a score stands to the strongest baseline, and whether that is good."""
     null = score.null
     away = None if null is None else better_by(score, null)
     if away is None:

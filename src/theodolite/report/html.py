@@ -139,7 +139,7 @@ def parts(content: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def has_images(content: Mapping[str, Any]) -> bool:
-    """Whether there is something to look at."""
+    """Return whether there is something to look at."""
     maps = content["saliency"] and content["saliency"]["maps"]
     cards = content["units"] and content["units"]["cards"]
     maps = maps or content["map_images"]

@@ -70,7 +70,7 @@ def method_notes(scores: Sequence[Score], deciding: Iterable[str] = ()) -> list[
 
 
 def anchor(name: str) -> str:
-    """Where on a page the note of a metric is.
+    """Return where on a page the note of a metric is.
 
     >>> anchor("unit_iou"), anchor('a"b')
     ('method-unit-iou', 'method-a-b')

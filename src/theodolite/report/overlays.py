@@ -86,7 +86,7 @@ class Annotation:
     """Outlines, as paths."""
 
     def words(self) -> str:
-        """How many of each there are."""
+        """Return how many of each there are."""
         kinds = {"box": self.boxes, "outline": self.masks, "point": self.points}
         counts = [(len(places), kind) for kind, places in kinds.items() if places]
         return " and ".join(

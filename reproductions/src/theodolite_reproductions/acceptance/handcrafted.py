@@ -60,7 +60,7 @@ def handcrafted(
 def variance(
     augmented: Float[np.ndarray, "augmentations samples *shape"],
 ) -> Float[np.ndarray, " samples"]:
-    """How much each explanation changes with its image, from 0 (not at all) to 1.
+    """Return how much each explanation changes with its image, from 0 (not at all) to 1.
 
     NaN for an explanation that is zero everywhere.
     """
@@ -80,7 +80,7 @@ def complexity(flat: Float[np.ndarray, "samples places"]) -> list[float]:
 def discrimination(
     flat: Float[np.ndarray, "samples places"], labels: Int[np.ndarray, " samples"], *, seed: int = 0
 ) -> list[float]:
-    """How often each classifier names the class of an explanation that it has not seen.
+    """Return how often each classifier names the class of an explanation that it has not seen.
 
     The paper tests classifiers on what they were fitted to, which more places than samples make
     perfect. Here it is cross-validation; explanations are first taken to at most 30 components,

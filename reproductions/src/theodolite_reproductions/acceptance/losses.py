@@ -51,7 +51,7 @@ def error_loss(predicted: "Tensor", target: "Tensor") -> "Tensor":
 
 
 def cosine_loss(predicted: "Tensor", target: "Tensor") -> "Tensor":
-    r"""How far the predictions of a batch, as one vector, point away from the ratings.
+    r"""Return how far the predictions of a batch, as one vector, point away from the ratings.
 
     .. math:: L_s = 1 - \frac{\sum_k \hat m_k m_k}{\lVert\hat m\rVert\,\lVert m\rVert}
     """
@@ -60,7 +60,7 @@ def cosine_loss(predicted: "Tensor", target: "Tensor") -> "Tensor":
 
 
 def rank_loss(predicted: "Tensor", target: "Tensor") -> "Tensor":
-    r"""How far pairs are in the wrong order, over all pairs of the batch.
+    r"""Return how far pairs are in the wrong order, over all pairs of the batch.
 
     .. math:: L_r = \frac{1}{|P|} \sum_{k_1 < k_2}
         \max(0, -(\hat m_{k_1} - \hat m_{k_2}) (m_{k_1} - m_{k_2}))

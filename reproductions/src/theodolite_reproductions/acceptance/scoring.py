@@ -48,12 +48,12 @@ def numbers_of(card: ScoreCard) -> tuple[str, ...]:
 
 
 def needs_embedding(card: ScoreCard) -> bool:
-    """Whether vectors are needed to use a score."""
+    """Return whether vectors are needed to use a score."""
     return bool(NEED_VECTORS.intersection((*card.features, *card.straight)))
 
 
 def rendering_of(card: ScoreCard) -> Rendering:
-    """How maps and concepts were shown when the score was learned."""
+    """Return how maps and concepts were shown when the score was learned."""
     try:
         return TypeAdapter(Rendering).validate_python(card.rendering)
     except (ValidationError, EvidenceError) as error:

@@ -150,7 +150,7 @@ def standard(features: Features) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _worth(predictions: Ratings, truth: Ratings, levels: int, settings: ScorerSettings) -> float:
-    """How well the validation part is predicted; undefined counts as worst."""
+    """Return how well the validation part is predicted; undefined counts as worst."""
     if settings.chosen_by == "agreement":
         return quadratic_kappa(predictions, truth, levels)
     ranks = average_ranks(np.stack([predictions, truth]))

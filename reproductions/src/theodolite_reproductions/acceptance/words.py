@@ -47,7 +47,7 @@ def word_features(
 def length_features(
     texts: Sequence[str],
 ) -> tuple[tuple[str, ...], Float[np.ndarray, "explanations features"]]:
-    """How long each explanation is: the least that a score must beat."""
+    """Return how long each explanation is: the least that a score must beat."""
     lengths = np.array([len(words(text)) for text in texts], np.float64)
     return ("words", "log of words"), np.stack([lengths, np.log1p(lengths)], axis=1)
 

@@ -28,7 +28,7 @@ PART = 1 / 12
 
 
 def region_table(data: ConceptData, evidence: LocationEvidence, seed: int) -> dict[str, list[Any]]:
-    """Whether the first named concept is in its region, for each way to cut it."""
+    """Return whether the first named concept is in its region, for each way to cut it."""
     cuts = [_MapOverImage(evidence, i, j) for i, j in enumerate(first_with_a_place(evidence))]
     positive = first_with_a_place(evidence, positive=True)
     thresholds = {alpha: threshold_of(cuts, share) for alpha, share in SHARES.items()}

@@ -42,7 +42,7 @@ class Checkpoint:
         self.written = time.monotonic()
 
     def due(self) -> bool:
-        """Whether it is time to write again."""
+        """Return whether it is time to write again."""
         return time.monotonic() - self.written >= self.every
 
     def save(

@@ -98,7 +98,7 @@ class Cooperative:
 def _expected_change(
     trained: TrainedBottleneck, predictions: ConceptValues, known: Mask, truth: Mask
 ) -> Urgency:
-    """How much the probability of the predicted class changes when a concept is told."""
+    """Return how much the probability of the predicted class changes when a concept is told."""
     now = softmax(trained.intervene(predictions, known, truth).astype(float), axis=1)
     chosen = now.argmax(axis=1)
     change = np.zeros(known.shape)

@@ -16,7 +16,7 @@ Size = Callable[[float], str]
 
 
 def points(metric_name: str) -> Size:
-    """How a difference in a score is written: in points where the score is a share.
+    """Return how a difference in a score is written: in points where the score is a share.
 
     >>> points("concept_task_leakage")(0.0312), points("surrogate_error")(0.0312)
     ('3.1 points', '0.031')
@@ -34,12 +34,12 @@ def points(metric_name: str) -> Size:
 
 
 def correlation_size(value: float) -> str:
-    """How the size of a correlation is written; that of too few is close to 1."""
+    """Return how the size of a correlation is written; that of too few is close to 1."""
     return "0.99" if 0.99 < value < 1 else f"{value:.2f}"
 
 
 def power_text(decision: DecisionRecord | None, size: Size, unit: str = "seeds") -> str:
-    """How many repeats there are, what is asked for, and what they would show.
+    """Return how many repeats there are, what is asked for, and what they would show.
 
     >>> record = DecisionRecord(answer="too few repeats", repeats=3, effect=0.02,
     ...                         min_detectable_effect=0.09, n_required=24)

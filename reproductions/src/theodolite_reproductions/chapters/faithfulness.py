@@ -132,7 +132,7 @@ def layers_table(record: LayersRecord) -> dict[str, Any] | None:
 
 
 def _slope_text(row: LayerRow) -> tuple[str, str]:
-    """Whether the slope may be used: how it is marked, and in words."""
+    """Return whether the slope may be used: how it is marked, and in words."""
     if row.usable:
         return "yes", "✓ the slope may be used"
     answer = "contradicted" if row.decision is None else row.decision.answer

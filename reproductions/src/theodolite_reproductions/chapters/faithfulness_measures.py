@@ -56,7 +56,7 @@ def _capital(words: str) -> str:
 
 
 def tally(rows: Sequence[SanityRow]) -> str:
-    """How many measures pass, in a sentence."""
+    """Return how many measures pass, in a sentence."""
     passing = [row for row in rows if row.outcome == "passes"]
     n_undecided = sum(row.outcome == "undecided" for row in rows)
     of = f"{len(rows)} measures" if len(rows) != 1 else "1 measure"

@@ -43,7 +43,7 @@ def findings(studies: Sequence[StudyRecord]) -> dict[str, Any] | None:
 
 
 def _bottom_line(criteria: Sequence[CriterionRecord]) -> str:
-    """How many claims hold, by each set of scores."""
+    """Return how many claims hold, by each set of scores."""
     sentences = []
     for scores, words in NAMED.items():
         answers = Counter(c.answer for c in criteria if c.scores == scores)
@@ -146,7 +146,7 @@ def _seen_in_most(pairs: Sequence[PairRecord], metric: str) -> float | None:
 
 
 def reach_of(pooled: Sequence[DifferenceRecord]) -> float:
-    """How far the farthest interval goes, so that all are drawn alike."""
+    """Return how far the farthest interval goes, so that all are drawn alike."""
     ends = [abs(v) for d in pooled for v in (d.value, d.low, d.high) if v is not None]
     ends += [2 * d.decision.effect for d in pooled if d.decision is not None]
     return min(max([*ends, 0.01]), 1.0)

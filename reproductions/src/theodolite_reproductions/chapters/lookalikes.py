@@ -71,7 +71,7 @@ def _figures(
 
 
 def _place(name: str, models: Sequence[ComparedRecord]) -> str:
-    """Where the evidence lies: that of the first model has no name of its own."""
+    """Return where the evidence lies: that of the first model has no name of its own."""
     return "" if name == models[0].name else name
 
 

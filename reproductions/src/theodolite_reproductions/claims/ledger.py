@@ -38,7 +38,7 @@ class PaperLedger:
         raise UnsafeInputError("entry", f"{name!r}", "an id of the ledger, such as P003-F0-05")
 
     def counts(self) -> dict[str, Counter[str]]:
-        """How many entries there are, by paper and by kind."""
+        """Return how many entries there are, by paper and by kind."""
         return {
             "paper": Counter(entry.paper for entry in self.entries),
             "kind": Counter(entry.kind for entry in self.entries),

@@ -20,7 +20,7 @@ def detectable_effect(error: float) -> float:
 
 
 def units_for_correlation(r: float) -> int:
-    """How many units find a correlation in four of five studies, by Fisher's z.
+    """Return how many units find a correlation in four of five studies, by Fisher's z.
 
     >>> [units_for_correlation(r) for r in (0.75, 0.49, 0.36, 0.33, 0.1)]
     [12, 31, 59, 70, 783]
@@ -48,5 +48,5 @@ def sign_test(more: int, of: int) -> float:
 
 
 def expected_by_chance(tests: int) -> float:
-    """How many of so many tests are confirmed if nothing is there."""
+    """Return how many of so many tests are confirmed if nothing is there."""
     return BY_CHANCE * tests

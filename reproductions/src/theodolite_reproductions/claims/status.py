@@ -118,7 +118,7 @@ def statuses(
 
 
 def counts(known: Iterable[EntryStatus]) -> dict[str, Counter[str]]:
-    """How many entries of each paper are in which state."""
+    """Return how many entries of each paper are in which state."""
     table: dict[str, Counter[str]] = {}
     for status in known:
         table.setdefault(status.entry.paper, Counter())[status.state] += 1

@@ -116,7 +116,7 @@ def not_testable(reason: Reason) -> PaperVerdict:
 
 
 def counts_as_test(kind: Type) -> bool:
-    """Whether such a test can be confirmed by chance, one time in forty."""
+    """Return whether such a test can be confirmed by chance, one time in forty."""
     return kind in ON_A_LINE
 
 

@@ -48,7 +48,7 @@ def read_hdf5_rows(
 
 
 def hdf5_shape(path: Path, name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """How large a data set is, and what it holds."""
+    """Return how large a data set is, and what it holds."""
     with _dataset(path, name) as dataset:
         return tuple(dataset.shape), np.dtype(dataset.dtype)
 

@@ -25,7 +25,7 @@ class Link:
     n_allowed: int
 
     def allowed(self, random: np.random.Generator) -> Bool[np.ndarray, "parents children"]:
-        """Which child values go with each parent value, drawn anew.
+        """Return which child values go with each parent value, drawn anew.
 
         >>> link = Link(parents=4, below=2, children=5, reach=3, n_allowed=3)
         >>> link.allowed(np.random.default_rng(0)).astype(int).tolist()
@@ -68,7 +68,7 @@ def some_rows(n: int, at_most: int | None, random: np.random.Generator) -> Int[n
 
 
 def checked_gamma(gamma: int, links: int) -> int:
-    """How many links of the chain hold: none, or up to all of them."""
+    """Return how many links of the chain hold: none, or up to all of them."""
     if not 0 <= gamma <= links:
         raise EvidenceError("gamma", f"{gamma}", f"0 (no dependence) to {links} (the whole chain)")
     return gamma

@@ -33,7 +33,7 @@ def leakage_criterion(
     level: float = 0.95,
     effect: float = EFFECT,
 ) -> Criterion:
-    """Whether the first model (or group of models) leaks more than the second.
+    """Return whether the first model (or group of models) leaks more than the second.
 
     Each of the two sequences gives, for the same scores in the same order (CTL and ICL, or others),
     the values over folds or repeats. The first leaks more if it scores surely more in at least one

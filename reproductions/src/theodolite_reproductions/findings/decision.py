@@ -70,7 +70,7 @@ def decide(  # noqa: PLR0913  an estimate and a claim
     level: float = LEVEL,
     repeats: int = 0,
 ) -> FindingDecision:
-    """Whether an effect is as a claim says it is.
+    """Return whether an effect is as a claim says it is.
 
     The claim is about an effect of at least ``effect`` in the direction of ``sign``. Confirmed is
     what lies on its side of 0 with the whole interval, contradicted on the other; not there is an

@@ -57,7 +57,7 @@ def lookalikes(
 
 
 def lookalikes_record(study: PairSpec, models: Sequence[ComparedRecord]) -> LookalikesRecord:
-    """Which pairs there are, and how far their scores lie apart, seed by seed."""
+    """Return which pairs there are, and how far their scores lie apart, seed by seed."""
     chosen = [m for m in models if not study.where or any(matches(m, w) for w in study.where)]
     pairs = itertools.combinations(chosen, 2)
     return LookalikesRecord(

@@ -195,7 +195,7 @@ def judged(
     values: dict[str, tuple[float, ...]],
     effect: float = EFFECT,
 ) -> MeasureOrder:
-    """Whether a measure's values in the settings are in the order that they must be in."""
+    """Return whether a measure's values in the settings are in the order that they must be in."""
     steps: list[tuple[str, str, Expected]] = [(a, b, "worse") for a, b in itertools.pairwise(ORDER)]
     planted = [("perfect", name, expected) for name, expected in PLANTED.items() if name in values]
     return MeasureOrder(

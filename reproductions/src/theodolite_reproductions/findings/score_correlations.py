@@ -102,7 +102,7 @@ class ScorePair:
     n: int
 
     def at(self, effect: float, level: float = 0.95) -> FindingDecision:
-        """Whether they go together."""
+        """Return whether they go together."""
         z = float(np.arctanh(np.clip(self.r, -1 + 1e-12, 1 - 1e-12)))
         return decide_correlation(
             z, self.error, self.fewest - 1, effect, level=level, repeats=self.fewest

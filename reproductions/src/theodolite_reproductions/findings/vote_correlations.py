@@ -94,7 +94,7 @@ class VoteCorrelation:
         return self.row.p if self.clusters is None else self.at(EFFECT).p
 
     def at(self, effect: float, level: float = 0.95) -> FindingDecision:
-        """Whether the number goes along with the votes."""
+        """Return whether the number goes along with the votes."""
         z = float(np.arctanh(np.clip(self.row.coefficient, -1 + 1e-12, 1 - 1e-12)))
         repeats = self.row.n if self.clusters is None else self.clusters
         df = repeats - (3 if self.clusters is None else 1)

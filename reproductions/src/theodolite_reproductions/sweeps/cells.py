@@ -209,7 +209,7 @@ def _heads(rows: ResampledRows, contrast: ContrastSpec) -> tuple[np.ndarray, np.
 
 
 def _over_seeds(seeds: np.ndarray, line: float) -> Float[np.ndarray, "rows items"]:
-    """How many of the seeds have an item below the line."""
+    """Return how many of the seeds have an item below the line."""
     return average_defined(np.stack([_items(rows, line) for rows in seeds]))
 
 

@@ -26,7 +26,7 @@ FIELDS = ("values", "low", "high", "truth", "answers", "best", "seconds")
 
 
 def get_max_count(rate: float, draws: int) -> int:
-    """How often something that happens at a rate may be seen.
+    """Return how often something that happens at a rate may be seen.
 
     >>> [get_max_count(FALSE_ALARMS, n) for n in (60, 100, 200, 1000, 2000)]
     [6, 8, 13, 42, 73]
@@ -37,7 +37,7 @@ def get_max_count(rate: float, draws: int) -> int:
 
 
 def get_min_count(rate: float, draws: int) -> int:
-    """How often something that happens at a rate must be seen.
+    """Return how often something that happens at a rate must be seen.
 
     >>> [get_min_count(COVERAGE, n) / n for n in (100, 1000, 2000)]
     [0.84, 0.904, 0.912]

@@ -191,7 +191,7 @@ def _get_array(evidence: Evidence, name: str) -> np.ndarray:
 
 
 def _group_rows(evidence: Evidence) -> tuple[int, Callable[[np.ndarray], np.ndarray]]:
-    """How many, and the rows of some of them."""
+    """Return how many, and the rows of some of them."""
     clusters = evidence.samples.clusters
     if clusters is None:
         return len(evidence), lambda picks: picks

@@ -95,7 +95,7 @@ def check_pooled_answers(
 
 
 def _check_pooled_rate(name: str, count: int, draws: int, most: float) -> OverallCheck:
-    """Whether the upper end of the exact interval of a rate stays below what is allowed."""
+    """Return whether the upper end of the exact interval of a rate stays below what is allowed."""
     high = float(beta.ppf(0.975, count + 1, draws - count)) if count < draws else 1.0
     text = f"{count} of {draws:,}, at most {100 * high:.2f} %; {100 * most:.1f} % allowed"
     return OverallCheck(name, high <= most, text)

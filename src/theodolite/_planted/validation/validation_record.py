@@ -123,7 +123,7 @@ def _group_passing(
     unequal: bool = False,
     least: str = "",
 ) -> dict[Any, bool]:
-    """Whether all cells hold in which nothing but these (and the dial) is not as usual.
+    """Return whether all cells hold in which nothing but these (and the dial) is not as usual.
 
     With ``least`` of the cells in which that is not as usual, at the largest number of samples at
     which each was tried.
@@ -237,7 +237,7 @@ def get_record_name(content: dict[str, Any]) -> str:
 
 
 def find_stale_reasons(content: dict[str, Any]) -> Sequence[str]:
-    """Why a validation record is not one of the code as it is now."""
+    """Return why a validation record is not one of the code as it is now."""
     reasons = []
     if content.get("format_version") != FORMAT_VERSION:
         reasons.append("of another format")

@@ -155,7 +155,7 @@ def _unnamed_arrays(argument: object) -> EvidenceError:
 
 
 def chosen_resampling(resampling: object, seed: int | None, resamples: int | None) -> Resampling:
-    """How to draw: what was said, and the usual for the rest."""
+    """Return how to draw: what was said, and the usual for the rest."""
     if hasattr(resampling, "shape") or isinstance(resampling, list | tuple):
         raise _unnamed_arrays(resampling)
     if not isinstance(resampling, Resampling | None):

@@ -76,7 +76,7 @@ def network_evidence(
 
 
 def _preprocessing(preprocessing: Any) -> "Preprocessing | None":
-    """How the network wants its images, as the caller says it."""
+    """Return how the network wants its images, as the caller says it."""
     from theodolite.models.features import Preprocessing  # noqa: PLC0415
 
     if preprocessing is None or isinstance(preprocessing, Preprocessing):

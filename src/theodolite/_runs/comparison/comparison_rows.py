@@ -221,7 +221,7 @@ class SharedSamples:
 
 
 def has_same_data(first: LoadedRun, second: LoadedRun) -> bool:
-    """Whether both runs name the same data set and read the same bytes of it."""
+    """Return whether both runs name the same data set and read the same bytes of it."""
     dataset, other = first.record.spec.dataset, second.record.spec.dataset
     both = set(first.made_record.inputs) & set(second.made_record.inputs)
     same = all(first.made_record.inputs[name] == second.made_record.inputs[name] for name in both)
@@ -328,7 +328,7 @@ def _write_remark(scores: tuple[Score, Score], delta: Difference, both: AlignedS
 
 
 def _explain_no_variation(delta: Difference) -> Iterator[str]:
-    """Where nothing varied the interval is a bound, not a spread: say what it stands on."""
+    """Return where nothing varied the interval is a bound, not a spread: say what it stands on."""
     if delta.interval is None or delta.interval.method != NOTHING_VARIED:
         return
     items = delta.items

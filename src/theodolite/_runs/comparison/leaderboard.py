@@ -263,5 +263,5 @@ def compute_rank_ranges(
 
 
 def beats_null(score: Score, answer: str) -> bool:
-    """Whether the score says anything at all, by the run's own verdict."""
+    """Return whether the score says anything at all, by the run's own verdict."""
     return answer in ("yes", "partly") and not np.isnan(score.value)

@@ -254,7 +254,7 @@ def _test_population(
 
 
 def _do_samples_matter(sides: tuple[ComparisonSide, ComparisonSide], block: slice) -> bool:
-    """Whether any resample changes anything in either run."""
+    """Return whether any resample changes anything in either run."""
     rows = [np.nan_to_num(side.values(None)[block]) for side in sides]
     return any(bool((np.ptp(values, axis=0) > 1e-14).any()) for values in rows)
 

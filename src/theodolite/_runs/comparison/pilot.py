@@ -134,7 +134,7 @@ def _build_pilot(asks: str, score: Score) -> Pilot:
 
 
 def _count_independent(score: Score, interval: Interval) -> int | None:
-    """How many samples or clusters an interval is over."""
+    """Return how many samples or clusters an interval is over."""
     if interval.df is not None:
         return round(interval.df + 1)
     if interval.over == "clusters":

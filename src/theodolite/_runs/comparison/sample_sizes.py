@@ -38,7 +38,7 @@ class RecipeVariances:
 
 
 def compute_mean_power(effect: float, sd: float, n: int, alpha: float) -> float:
-    """How often Student's test of the mean of n differences sees an effect.
+    """Return how often Student's test of the mean of n differences sees an effect.
 
     >>> round(compute_mean_power(0.05, 0.45, 638, 0.05), 3)
     0.8
@@ -63,7 +63,7 @@ def find_sample_size(effect: float, sd: float, alpha: float, power: float) -> in
 
 
 def compute_recipe_power(effect: float, varied: RecipeVariances, seeds: int, alpha: float) -> float:
-    """How often the test of two recipes with so many seeds each sees an effect.
+    """Return how often the test of two recipes with so many seeds each sees an effect.
 
     A mean over what the seeds may show: their variances are drawn (chi-squared for both together,
     a beta share for the first), and with these Satterthwaite's degrees of freedom.

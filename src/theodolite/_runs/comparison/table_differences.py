@@ -71,6 +71,6 @@ def _read_sample_values(run: LoadedRun, score: Score) -> dict[str, float]:
 
 
 def _has_same_options(label: str, score: Score) -> bool:
-    """Whether the options that a row names are those of the score."""
+    """Return whether the options that a row names are those of the score."""
     options = [part.partition("=") for part in label.split(", ") if "=" in part]
     return all(str(score.options.get(name)) == value for name, _, value in options)

@@ -115,6 +115,6 @@ def _list_trainings(
 
 
 def _has_same_data(versions: Sequence[object]) -> bool:
-    """Whether all are runs that read the same data."""
+    """Return whether all are runs that read the same data."""
     runs = [version for version in versions if isinstance(version, LoadedRun)]
     return len(runs) == len(versions) and all(has_same_data(runs[0], run) for run in runs[1:])

@@ -30,7 +30,7 @@ def suggest_local(error: EvidenceError) -> EvidenceError:
 
 
 def explain_start_failure(error: BaseException, address: str | None) -> EvidenceError:
-    """Why Ray did not start, or did not let us in."""
+    """Return why Ray did not start, or did not let us in."""
     if isinstance(error, EvidenceError):
         return suggest_local(error)
     text = f"{type(error).__name__}: {error}"

@@ -102,7 +102,7 @@ def start_ray(address: str | None, workers: int | None, run: str) -> Any:
 
 
 def _check_reachable(address: str) -> None:
-    """Whether somebody listens there: Ray itself would try for minutes."""
+    """Return whether somebody listens there: Ray itself would try for minutes."""
     host, _, port = address.rpartition("://")[2].partition(":")
     if not port.isdecimal():
         return
@@ -132,7 +132,7 @@ def _warn_open_cluster(address: str | None) -> list[str]:
 
 
 def _choose_inference(inference: Inference, cores: int, gpus: int) -> tuple[bool, str]:
-    """Whether networks are run by Ray Data, and why."""
+    """Return whether networks are run by Ray Data, and why."""
     if inference == "data":
         if cores < 2:
             raise EvidenceError("inference", "one core", "two: one to work, one to feed it")
@@ -294,7 +294,7 @@ class RayTasks:
         return number, done
 
     def _with_node(self, error: Exception, number: int) -> bool:
-        """Whether a task was lost by no fault of its own: its machine is gone."""
+        """Return whether a task was lost by no fault of its own: its machine is gone."""
         alive = self._alive()
         if self._nodes.keys() - alive.keys():
             self._lost_before = self._submitted

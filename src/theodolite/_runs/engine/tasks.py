@@ -252,7 +252,7 @@ def check_recomputed(
 
 
 def is_nearly_equal(arrays: Arrays, again: Arrays) -> bool:
-    """Whether two sets of arrays are the same to 1e-9 of their numbers."""
+    """Return whether two sets of arrays are the same to 1e-9 of their numbers."""
     if {n: (a.dtype, a.shape) for n, a in arrays.items()} != {
         n: (a.dtype, a.shape) for n, a in again.items()
     }:

@@ -28,7 +28,7 @@ _users: list[int] = []
 
 
 def is_forked() -> bool:
-    """Whether this process was forked from one that had a client."""
+    """Return whether this process was forked from one that had a client."""
     return bool(_users) and _users[0] != os.getpid()
 
 

@@ -72,7 +72,7 @@ class Bucket:
         return self._put(key, content, {"e_tag": current.meta["e_tag"]})
 
     def keeps_conditions(self, key: str) -> bool:
-        """Whether the server looks at conditions at all: some gateways drop them."""
+        """Return whether the server looks at conditions at all: some gateways drop them."""
         self.create(key, b"probe")
         if self.create(key, b"again"):
             return False
@@ -89,7 +89,7 @@ class Bucket:
         return True
 
     def size(self, key: str) -> int | None:
-        """How many bytes an object has; None if there is none."""
+        """Return how many bytes an object has; None if there is none."""
         import obstore  # noqa: PLC0415
 
         try:

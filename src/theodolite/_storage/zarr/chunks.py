@@ -57,7 +57,7 @@ def read_file(
 def read_shard_index(
     store: Store, name: str, size: int, layout: ChunkLayout, what: str
 ) -> np.ndarray:
-    """Where each chunk of a shard begins and how long it is."""
+    """Return where each chunk of a shard begins and how long it is."""
     counts = [n // m for n, m in zip(layout.files, layout.chunk, strict=True)]
     length = math.prod(counts) * 16 + CHECKSUM
     if size < length:

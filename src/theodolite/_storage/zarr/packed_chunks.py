@@ -110,7 +110,7 @@ def unpack_piece(chunks: Sequence[Chunk], size: int, layout: PieceLayout, what: 
 def _corner(
     corner: Sequence[int] | None, shape: tuple[int, ...], chunk: tuple[int, ...], what: str
 ) -> list[int]:
-    """Where a chunk begins; a chunk of the piece before may reach into it."""
+    """Return where a chunk begins; a chunk of the piece before may reach into it."""
     begin = [0] * len(shape) if corner is None else list(corner)
     touches = len(begin) == len(shape) and all(
         -n < at < room for at, n, room in zip(begin, chunk, shape, strict=False)

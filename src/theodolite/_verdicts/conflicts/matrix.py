@@ -43,7 +43,7 @@ def conflicts(
     evidence: Evidence | Sequence[Evidence],
     resampling: Resampling | None = None,
 ) -> ConflictsFile:
-    """Where the questions of an audit disagree, on the evidence that was audited.
+    """Return where the questions of an audit disagree, on the evidence that was audited.
 
     An explanation (a sample) or a concept is good for a question if its value reaches the line of
     the score that the verdict is read from. Samples are matched by id; without ids by number, if

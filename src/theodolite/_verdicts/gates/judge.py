@@ -83,7 +83,7 @@ def broken(
 
 
 def fails(check: GateCheck, thresholds: Thresholds) -> bool:
-    """Whether it stops a gate: not met; or not to be told, unless that is said to pass."""
+    """Return whether it stops a gate: not met; or not to be told, unless that is said to pass."""
     return check.outcome == "not met" or (
         check.outcome == "inconclusive" and (thresholds.undefined == "fail" or not check.may_pass)
     )
@@ -166,7 +166,7 @@ def _failed(threshold: ScoreThreshold, failure: Failed, options: dict[str, Any])
 
 
 def _may_be(failure: Failed, options: dict[str, Any]) -> bool:
-    """Whether a request that failed would have given a score with these options."""
+    """Return whether a request that failed would have given a score with these options."""
     metric = catalogue().get(failure.metric)
     swept = () if metric is None else metric.sweeps
     usual = {} if metric is None else metric.options()

@@ -173,7 +173,7 @@ def write_material(folder: Path, material: Material) -> None:
 
 
 def image_path(folder: Path, name: str) -> Path:
-    """Where an image of the study folder lies."""
+    """Return where an image of the study folder lies."""
     return confined(folder / IMAGES, name)
 
 

@@ -91,7 +91,7 @@ def label_studio_data(task: Mapping[str, Any]) -> Mapping[str, Any]:
 def label_studio_annotations(
     task: Mapping[str, Any], path: Path
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Who annotated a task, and how; what was canceled is left out."""
+    """Return who annotated a task, and how; what was canceled is left out."""
     annotations = task.get("annotations", task.get("completions", []))
     if not isinstance(annotations, list):
         raise UnsafeInputError(f"export {path.name!r}", "annotations that are no list", "a list")

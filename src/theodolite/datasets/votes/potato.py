@@ -79,7 +79,7 @@ def potato_files(path: Path) -> tuple[Path, ...]:
 
 
 def potato_annotations(file: Path) -> Iterator[Annotation]:
-    """Who said what about what, in the order of the file."""
+    """Return who said what about what, in the order of the file."""
     if file.suffix == ".jsonl":
         for line in read_text(file, "annotations").splitlines():
             if line.strip():

@@ -114,7 +114,7 @@ def _across(columns: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
 def _columns(
     path: Path, rows: Sequence[Mapping[str, Any]], renamed: Mapping[str, str]
 ) -> dict[str, str]:
-    """Which column of the table is which of ours."""
+    """Return which column of the table is which of ours."""
     unknown = [name for name in renamed if name not in NEEDED + ALSO]
     if unknown:
         raise UnsafeInputError("columns", f"{unknown}", f"some of {[*NEEDED, *ALSO]}")

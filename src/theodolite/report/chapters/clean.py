@@ -10,13 +10,13 @@ from theodolite.results import Score
 
 
 def is_defect_metric(score: Score) -> bool:
-    """Whether the score's null stands for a clean model."""
+    """Return whether the score's null stands for a clean model."""
     metric = catalogue().get(score.metric)
     return metric is not None and metric.is_defect_metric
 
 
 def loses_to_null(score: Score) -> bool:
-    """Whether the score loses against its null.
+    """Return whether the score loses against its null.
 
     One that looks for a fault loses where it surely exceeds the clean null by more than we accept,
     as its verdict would say; any other where it is no better than the strongest baseline.

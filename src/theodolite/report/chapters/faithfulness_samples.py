@@ -38,7 +38,7 @@ def stored_evidence(
 
 
 def class_panels(evidence: SurrogateEvidence) -> dict[str, Any] | None:
-    """How far each class's output is off, beside always saying its average."""
+    """Return how far each class's output is off, beside always saying its average."""
     network = compute_outputs(evidence)
     if not network.size:
         return None

@@ -51,7 +51,7 @@ def benchmark_models(models: Sequence[ComparedRecord], spec: RunSpec) -> list[Co
 
 
 def _directions(model: ComparedRecord) -> str:
-    """How many directions there are to read, where these are not the concepts themselves."""
+    """Return how many directions there are to read, where these are not the concepts themselves."""
     number = model.about.get("directions")
     return "" if number in (None, model.about.get("concepts")) else f"{number} directions a class"
 

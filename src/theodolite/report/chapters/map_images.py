@@ -125,7 +125,7 @@ def _card(
 
 
 def _words(fit: float, hit: float, n_top: int) -> str:
-    """How one map scores.
+    """Return how one map scores.
 
     >>> _words(0.934, 1.0, 6), _words(0.31, 0.3334, 6), _words(float("nan"), 1.0, 6)
     ('fit 0.93, on the object', 'fit 0.31, 2 of 6 pixels on the object', 'on the object')

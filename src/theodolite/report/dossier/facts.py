@@ -133,7 +133,7 @@ class DossierFacts(Strict):
     again: RepeatFacts = RepeatFacts()
 
     def people(self) -> str:
-        """Who signs, in one line."""
+        """Return who signs, in one line."""
         return ", ".join(f"{person.name} ({person.role})" for person in self.responsible)
 
 

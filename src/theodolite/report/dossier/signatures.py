@@ -96,7 +96,7 @@ def key_of_signature(path: Path, statement: bytes) -> str:
 
 
 def has_ssh_keygen() -> bool:
-    """Whether OpenSSH is installed."""
+    """Return whether OpenSSH is installed."""
     return shutil.which("ssh-keygen") is not None
 
 

@@ -52,7 +52,7 @@ def statement_bytes(dossier: "DossierFile", files: Mapping[str, bytes]) -> bytes
 
 
 def is_dossier(folder: Path) -> bool:
-    """Whether a folder is a dossier, not a run: it has a statement, or what one is about."""
+    """Return whether a folder is a dossier, not a run: it has a statement, or what one is about."""
     return any((folder / name).exists() for name in (STATEMENT, DOSSIER))
 
 

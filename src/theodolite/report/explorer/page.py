@@ -144,7 +144,7 @@ def _cell(column: ScoreColumn, row: int) -> dict[str, str]:
 
 
 def _figure(table: PackedTable, column: ScoreColumn) -> Figure:
-    """How all rows are spread, for pages without scripts or with few rows."""
+    """Return how all rows are spread, for pages without scripts or with few rows."""
     missing = int(np.isnan(column.values).sum())
     named = f"{column.title}, {column.options}" if column.options else column.title
     caption = f"{named}, of {len(table.names) - missing:,} {table.over}"

@@ -47,7 +47,7 @@ def outcome_text(line: ComparisonRow) -> str:
 
 
 def seeds_text(delta: Difference, score: Score) -> str:
-    """How many seeds there are and how far they lie apart."""
+    """Return how many seeds there are and how far they lie apart."""
     variances = delta.variances
     counts = dict.fromkeys(_seeds(n) for n in delta.seeds)
     if variances is None:
@@ -205,7 +205,7 @@ def _questions(n: int) -> str:
 
 
 def reach_of(lines: Sequence[ComparisonRow]) -> float:
-    """How far a line around 0 must go to hold all differences."""
+    """Return how far a line around 0 must go to hold all differences."""
     ends = [1e-9]
     for difference in (line.difference for line in lines):
         if difference is None or math.isnan(difference.value):

@@ -144,7 +144,7 @@ def _printed_lists(tables: AlignmentTables) -> Iterator[EntryAnswer]:
 
 
 def _ranks(tables: AlignmentTables) -> Iterator[EntryAnswer]:
-    """Whether those the paper names are in the lowest tenth, among items drawn anew."""
+    """Return whether those the paper names are in the lowest tenth, among items drawn anew."""
     for entry, over, names in (
         ("P000-F0-09", "concepts", LOW_CONCEPTS), ("P000-F0-10", "classes", LOW_CLASSES),
     ):  # fmt: skip
@@ -204,7 +204,7 @@ def _examples(table: Columns) -> EntryAnswer:
 
 
 def _whole_object(tables: AlignmentTables) -> EntryAnswer:
-    """How far relevance gathers on the part, below the line."""
+    """Return how far relevance gathers on the part, below the line."""
     table = tables.regions
     on_part, part = column(table, "on_part"), column(table, "part_of_box")
     names = ("on_part", "part_of_box", "in_box", "box_of_image")

@@ -68,7 +68,7 @@ class BottleneckRun:
         return [self._stored(model, seed, ConceptEvidence, "concept") for seed in self.seeds]
 
     def corrected(self, model: ComparedRecord) -> list[InterventionEvidence]:
-        """Whether the class is right after corrections, a bundle a fold."""
+        """Return whether the class is right after corrections, a bundle a fold."""
         kind = InterventionEvidence
         return [self._stored(model, seed, kind, kind.kind) for seed in self.seeds]
 

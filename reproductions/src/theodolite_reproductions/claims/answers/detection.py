@@ -139,7 +139,7 @@ def _correlations(scores: UnitScores) -> Iterator[EntryAnswer]:
 
 
 def _closer(scores: UnitScores) -> Iterator[EntryAnswer]:
-    """Whether detection accuracy goes with accuracy more closely than overlap."""
+    """Return whether detection accuracy goes with accuracy more closely than overlap."""
     for formulas in (THREE, SINGLE):
         for where, accuracy in SETS.items():
             for control in ("none", "log images"):
@@ -211,7 +211,7 @@ def _tables(scores: UnitScores) -> Iterator[EntryAnswer]:
 
 
 def _chosen(scores: UnitScores) -> Iterator[EntryAnswer]:
-    """How long formulas are after choosing and after stopping."""
+    """Return how long formulas are after choosing and after stopping."""
     share = {}
     for way in (CHOSEN, STOPPED):
         length = scores.column(way, "length")

@@ -132,7 +132,7 @@ def _tolerances(tables: dict[str, dict[str, list[Any]]]) -> Iterator[EntryAnswer
 
 
 def _specialized(table: dict[str, list[Any]]) -> EntryAnswer:
-    """How many units of both kinds, and the first example of each."""
+    """Return how many units of both kinds, and the first example of each."""
     ours: dict[str, float | str | None] = {}
     for kind in dict.fromkeys(table["kind"]):
         row = table["kind"].index(kind)

@@ -208,7 +208,7 @@ def _converged(n_models: int, n_folds: int) -> Float[np.ndarray, "models folds"]
 
 
 def _slopes(run: BottleneckRun) -> Iterator[EntryAnswer]:
-    """How far leakage falls with lambda, of soft models minus of logit ones."""
+    """Return how far leakage falls with lambda, of soft models minus of logit ones."""
     soft, logit = (
         fold_values(run.the(side(0.01)), CTL) - fold_values(run.the(side(10)), CTL)
         for side in (_soft, _logit)

@@ -101,7 +101,7 @@ def table_answers(table: ScoreTable, entry: str, data: str) -> Iterator[EntryAns
 def correlation_answers(
     table: ScoreTable, cell: Mapping[str, Any], *, nearest: bool
 ) -> Iterator[EntryAnswer]:
-    """Whether CTL and ICL follow, and whether CTL does so more closely than the others."""
+    """Return whether CTL and ICL follow, and whether CTL does so more closely than the others."""
     n = len(table.against)
     resamples = UnitResamples.draw(n, "model classes")
     r = table.correlations(resamples)
@@ -120,7 +120,7 @@ def correlation_answers(
 def niche_answers(
     models: Sequence[ComparedRecord], tables: Mapping[str, ClassFolds]
 ) -> Iterator[EntryAnswer]:
-    """Whether NIS runs against interventions, in each form of it."""
+    """Return whether NIS runs against interventions, in each form of it."""
     for form, values in tables.items():
         table = ScoreTable({"NIS": values}, table_of(models, S_INT))
         own = _pooled("P001-F0-07", table, "NIS", {"form": form}, nearest=form == "as_published")

@@ -50,7 +50,7 @@ def ksg_information(x: np.ndarray, y: np.ndarray, k: int) -> float:
 
 
 def _counted(column: np.ndarray, within: np.ndarray) -> np.ndarray:
-    """How many values lie so near to each, itself among them."""
+    """Return how many values lie so near to each, itself among them."""
     ordered = np.sort(column)
     upto = np.searchsorted(ordered, column + within, "right")
     return np.asarray(upto - np.searchsorted(ordered, column - within, "left"))

@@ -153,7 +153,7 @@ def _favorites() -> Iterator[EntryAnswer]:
 
 
 def _questions() -> Iterator[EntryAnswer]:
-    """Whether the first three qualities go together more than with the fourth."""
+    """Return whether the first three qualities go together more than with the fourth."""
     table = np.stack(list(votes().values())).T
     resamples = UnitResamples.draw(table.shape[1], "techniques")
     pairs = [(a, b) for a in range(4) for b in range(a)]

@@ -24,7 +24,7 @@ Answers = tuple[list[EntryAnswer], list[OptionMove]]
 
 
 def balanced_agreement(resamples: UnitResamples, network: Sides, surrogate: Sides) -> Draws:
-    """How often both say present where the network does, and absent where it does, averaged.
+    """Return how often both say present where the network does, and absent where it does, averaged.
 
     Over outputs; one that the network never or always says is there has none and is left out. What
     always answers the same has one half.

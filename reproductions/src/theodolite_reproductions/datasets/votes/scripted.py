@@ -124,7 +124,7 @@ def _levels(
 def _dealt(
     n: int, planted: PlantedEffects, random: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Which people vote on which explanation: everybody on about as many."""
+    """Return which people vote on which explanation: everybody on about as many."""
     load = np.zeros(planted.people)
     who = np.empty((n, planted.votes), int)
     for row in random.permutation(n):

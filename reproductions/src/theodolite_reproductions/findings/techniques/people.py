@@ -19,7 +19,7 @@ POWER_NOTE = 0.1
 
 
 def favorites(table: VotedTable, first: int) -> Bool[np.ndarray, "people techniques"]:
-    """Whether a technique is among a person's first ones, by their mean vote on Q1 to Q4.
+    """Return whether a technique is among a person's first ones, by their mean vote on Q1 to Q4.
 
     Somebody who rated no more techniques than the list is long has no list: all would be on it.
     Techniques that tie with the last one are all on it.
