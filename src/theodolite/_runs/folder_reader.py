@@ -104,7 +104,7 @@ class RunFolder:
         return load(place) if (place / "header.json").is_file() else None
 
     def table(self, name: str) -> dict[str, list[Any]] | None:
-        """A stored table; None if there is none."""
+        """Return a stored table; None if there is none."""
         path = self.folder / "tables" / f"{name}.parquet"
         return read_parquet(path) if path.is_file() else None
 
@@ -114,7 +114,7 @@ class RunFolder:
         return read_coded(path) if path.is_file() else {}
 
     def image(self, file: str) -> Image.Image:
-        """An image that lies in the folder, never elsewhere."""
+        """Return an image of the folder; paths outside of it are refused."""
         return read_image(confined(self.folder, file))
 
     def conflicts(self) -> ConflictsFile:

@@ -28,7 +28,7 @@ from theodolite.metrics.catalogue import catalogue
 
 
 def parse_share(text: str) -> float:
-    """A share written as ``1%`` or ``0.01``.
+    """Parse a fraction written as ``1%`` or ``0.01``.
 
     >>> parse_share("1%"), parse_share("all")
     (0.01, 1.0)

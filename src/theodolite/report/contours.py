@@ -68,7 +68,7 @@ def thinned(ring: Ring, most: int = MOST_POINTS) -> Ring:
 
 
 def ring_area(ring: Ring) -> float:
-    """What a ring encloses."""
+    """Return the area that a ring encloses."""
     x, y = ring.T
     return float(abs(x @ np.roll(y, 1) - y @ np.roll(x, 1)) / 2)
 

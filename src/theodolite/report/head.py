@@ -29,7 +29,7 @@ FACTS = 2
 def head(
     record: RunRecord, made_record: ProducedRecord, verdicts: Sequence[Verdict], subject: Subject
 ) -> dict[str, Any]:
-    """What the first screen of a report shows."""
+    """Return what the first screen of a report shows."""
     explained = made_record.explained
     noun = explained.noun
     title = record.spec.title or record.spec.name
@@ -102,7 +102,7 @@ def _method(explained: ExplanationRecord) -> str:
 
 
 def fact_text(name: str, value: Any) -> str:
-    """A single number worth knowing, in its unit."""
+    """Format a number with its unit."""
     if isinstance(value, float) and any(word in name for word in ("accuracy", "share", "probab")):
         return f"{100 * value:.1f}\u00a0%"
     if isinstance(value, str):

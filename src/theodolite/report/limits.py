@@ -94,7 +94,7 @@ def doubts(
     verdicts: Sequence[Verdict],
     not_computed: Sequence[tuple[str, Sequence[str]]],
 ) -> dict[str, Any]:
-    """All that is known against this run, for the appendix."""
+    """Return all caveats of this run, for the appendix."""
     deciding = {v.score.metric: v.score for v in verdicts if v.score is not None}
     known = {name: score for name, score in deciding.items() if name in catalogue()}
     return {

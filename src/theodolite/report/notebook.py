@@ -90,7 +90,7 @@ def _facts(score: Score) -> list[tuple[str, str]]:
 
 
 def description(score: Score) -> str:
-    """What the card says, with this number."""
+    """Return the card's description, filled in with this score."""
     value = f"{full_title(score)}: {percent(score.value, score)}{interval_text(score)}."
     facts = " ".join(f"{name[0].upper()}{name[1:]}: {text}." for name, text in _facts(score))
     metric = catalogue().get(score.metric)
@@ -118,5 +118,5 @@ def _style() -> Markup:
 
 
 def fragment(template: str, **content: Any) -> str:
-    """A filled template with its style."""
+    """Fill a template, with its style."""
     return templates().get_template(template).render(css=_style(), **content)

@@ -126,7 +126,7 @@ def region_path(values: Float[np.ndarray, "rows columns"], level: float) -> str:
 
 
 def mask_path(mask: Bool[np.ndarray, "rows columns"], size: tuple[int, int]) -> str:
-    """The outline of a mask that is stretched to a width and a height."""
+    """Return the outline of a mask that is stretched to a width and a height."""
     scale = np.array(size) / np.array(mask.shape[::-1])
     return _path_of([ring * scale for ring in contour_rings(np.asarray(mask, float), 0.5)])
 

@@ -60,7 +60,7 @@ def page_text(
     styles: Sequence[str] = (),
     folder: Path = TEMPLATES,
 ) -> str:
-    """A template filled, with the styles that all pages have; without scripts none may run."""
+    """Fill a template and add the styles of all pages; without scripts none may run."""
     common = [TEMPLATES / name for name in ("report.css", "strips.css")]
     css = "".join(p.read_text("utf-8") for p in (*common, *(folder / name for name in styles)))
     return (

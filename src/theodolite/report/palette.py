@@ -21,5 +21,5 @@ def palette(*, dark: bool = False) -> dict[str, str]:
 
 
 def declared(*, dark: bool = False) -> str:
-    """The same as declarations of a style."""
+    """Return the palette as CSS declarations."""
     return "".join(f"--{name}:{color};" for name, color in palette(dark=dark).items())

@@ -124,7 +124,7 @@ def metric_text(value: float | None, name: str) -> str:
 
 
 def option_text(name: str, value: object) -> str:
-    """One option, in words."""
+    """Describe one option in words."""
     if name == "top" and value == 1:
         return "first named"
     if name == "corrected" and isinstance(value, int | float):
@@ -158,7 +158,7 @@ def _as_tuple(value: object) -> object:
 
 
 def title(score: Score) -> str:
-    """The metric's name for readers."""
+    """Return the metric's display name."""
     metric = catalogue().get(score.metric)
     return score.metric if metric is None else metric.title
 

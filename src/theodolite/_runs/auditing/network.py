@@ -123,7 +123,7 @@ def _seen(backbone: "Backbone", *, guessed: bool) -> str:
 
 
 def concept_data(data: Any, dataset: str) -> "ConceptData":
-    """The images with concepts: given, or read from where they are."""
+    """Return the images with concepts, read from their folder if necessary."""
     from theodolite.datasets.concept_data import ConceptData  # noqa: PLC0415
 
     if isinstance(data, str | Path):

@@ -105,7 +105,7 @@ class AuditResult(AuditAnswers):
         return score_records(self.scores) if rows == "scores" else detail_records(self.scores)
 
     def to_frame(self, rows: Literal["scores", "detail"] = "scores") -> Any:
-        """The same rows as a pandas frame."""
+        """Return the rows of `to_records` as a pandas frame."""
         return require("pandas", "to_frame", "notebook").DataFrame(self.to_records(rows))
 
     def to_dict(self) -> dict[str, Any]:

@@ -30,7 +30,7 @@ class Magnitudes:
     sizes: Float[np.ndarray, "samples features"]
 
     def on(self, names: Sequence[str]) -> Float[np.ndarray, "samples features"]:
-        """The columns of these names; 0 for features that this version does not have."""
+        """Return the columns of these features; 0 for those that this version lacks."""
         place = {name: at for at, name in enumerate(self.names)}
         columns = np.zeros((len(self.sizes), len(names)))
         for at, name in enumerate(names):
@@ -76,7 +76,7 @@ class ShareDrift:
 def compute_shares(
     sums: Float[np.ndarray, "*rows features"],
 ) -> Float[np.ndarray, "*rows features"]:
-    """Each feature's part of the whole; undefined where there is no attribution at all."""
+    """Return each feature's share of all attribution; NaN if there is none."""
     whole = sums.sum(axis=-1, keepdims=True)
     return np.asarray(np.divide(sums, whole, out=np.full_like(sums, np.nan), where=whole > 0))
 
@@ -105,7 +105,7 @@ def compute_share_drift(
     resampling: Resampling,
     over: Items = "features",
 ) -> ShareDrift:
-    """The drift between two versions on the same samples.
+    """Return the drift between two versions on the same samples.
 
     Of several trainings each of the first is held against the one at its place in the second, and
     the drift is the mean of these, so that it can be held against single retrainings.

@@ -78,7 +78,7 @@ class Comparison:
         return [line.to_record() for line in self.lines]
 
     def to_frame(self) -> Any:
-        """The same rows as a pandas frame."""
+        """Return the rows of `to_records` as a pandas frame."""
         return require("pandas", "to_frame", "notebook").DataFrame(self.to_records())
 
     def _repr_html_(self) -> str:
@@ -88,7 +88,7 @@ class Comparison:
 def compare_runs(
     runs: Sequence[LoadedRun], resamples: int | None = None, progress: Progress = silent
 ) -> list[Comparison]:
-    """Every further run against the first.
+    """Compare each further run with the first.
 
     One headline a question is tested: the score that decides it and that both runs have. P-values
     are corrected over the headlines of all pairs (Holm), so over six at most where two runs are
@@ -110,7 +110,7 @@ def compare_runs(
 def compute_headlines(
     first: LoadedRun, second: LoadedRun, resamples: int | None = None, progress: Progress = silent
 ) -> list[VerdictPair]:
-    """The headlines of two runs alone, each tested by itself: what a plan is made from."""
+    """Return the headline differences of two runs, uncorrected, for planning."""
     runs = first, second
     heads = [run.headline(question) for run in runs for question in QUESTIONS]
     keys = dict.fromkeys(get_score_key(head) for head in heads if head is not None)

@@ -136,7 +136,7 @@ def settle_headlines(lines: Sequence[ComparisonRow], level: float) -> list[Compa
 def correct_claims(
     lines: Sequence[ComparisonRow], tests: Sequence[DifferenceTest | None], level: float
 ) -> list[ClaimOutcome]:
-    """What one test of each line shows, given that all were looked at (Holm)."""
+    """Correct the p-values of one test per line by Holm's method."""
     steps = correct_holm([float("nan") if test is None else test.p for test in tests], 1 - level)
     return [
         ClaimOutcome(_decide_outcome(line, float(p), 1 - level), float(p), float(alpha))
@@ -156,7 +156,7 @@ def _decide_outcome(line: ComparisonRow, p: float, alpha: float) -> Outcome:
 
 
 def mark_exploratory(line: ComparisonRow) -> ComparisonRow:
-    """A line that no question hangs on: it shows a difference and never says better or worse."""
+    """Mark a line as exploratory: it shows a difference and never says better or worse."""
     delta = line.difference
     outcome: Outcome = "exploration"
     if delta is None or np.isnan(delta.value):

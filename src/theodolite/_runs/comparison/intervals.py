@@ -43,7 +43,7 @@ class ResamplingSource:
     """The least and the largest difference that can be; else all within the span."""
 
     def cut(self, low: float, high: float) -> tuple[float, float]:
-        """The part of an interval that can be."""
+        """Clip an interval to possible values."""
         least, most = (-self.span, self.span) if self.limits is None else self.limits
         return min(max(low, least), most), max(min(high, most), least)
 
@@ -99,7 +99,7 @@ def bound_unvaried_difference(value: float, source: ResamplingSource) -> Differe
 def compute_possible_range(
     scores: tuple[Score, Score], values: tuple[float, float]
 ) -> tuple[float, float]:
-    """What the bounds of a score allow of a difference, given what each run scored.
+    """Return the differences that the bounds of a score allow, given the score of each run.
 
     Each run lies within its own widest interval, and the other within the bounds: a run at 94 %
     [90, 97] cannot be beaten by more than 10 points. It holds 0 and the difference itself.

@@ -240,7 +240,7 @@ def _rank_runs(
 def compute_rank_ranges(
     noes: Sequence[int], surely: AbstractSet[tuple[int, int]]
 ) -> list[tuple[int, int]]:
-    """The first and the last place that each run may have.
+    """Return the first and the last rank that each run may have.
 
     Whoever has fewer noes is ahead; among equals, whoever surely has the better score.
 

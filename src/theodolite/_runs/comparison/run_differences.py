@@ -23,7 +23,7 @@ class RunDifference:
 
 
 def list_differences(first: LoadedRun, second: LoadedRun) -> list[RunDifference]:
-    """All that could be why two runs score differently; nothing if they should be the same."""
+    """List all reasons why two runs may score differently; empty if they should not."""
     specs = [_flatten(_flatten_spec(run)) for run in (first, second)]
     records = [run.record for run in (first, second)]
     packages = [record.packages for record in records]

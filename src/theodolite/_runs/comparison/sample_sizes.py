@@ -110,7 +110,7 @@ def _compute_chi_squared_quantiles(
 def find_seed_count(
     effect: float, varied: RecipeVariances, alpha: float, power: float
 ) -> int | None:
-    """The fewest seeds on each side; None where no number would do, because samples are too few."""
+    """Return the smallest number of seeds per side; None if there are too few samples."""
     if compute_recipe_power(effect, varied, MAX_SEEDS, alpha) < power:
         return None
     return _find_smallest(
@@ -137,7 +137,7 @@ def find_recipe_sample_size(
     alpha: float,
     power: float = SEEN,
 ) -> int | None:
-    """The fewest samples or clusters with which two recipes would be told apart.
+    """Return the smallest number of samples or clusters that distinguishes two recipes.
 
     Args:
         effect: The difference between the recipes.

@@ -109,7 +109,7 @@ def _add_prefix(prefix: str, pairs: Iterable[tuple[str, str]]) -> dict[str, str]
 
 
 def digest_files() -> dict[str, str]:
-    """A digest of every file of our code, as it is now."""
+    """Return a digest of every file of theodolite's code."""
     return {
         path.relative_to(ROOT).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted([*ROOT.rglob("*.py"), *ROOT.glob("_stats/native/*.[ch]")])
@@ -186,7 +186,7 @@ def digest_modules(modules: Iterable[str]) -> Pairs:
 
 
 def list_plugin_modules(*functions: Any) -> tuple[str, ...]:
-    """The modules outside our package that functions come from."""
+    """List the modules outside theodolite that functions come from."""
     return tuple(sorted({name for function in functions for name in _find_modules(function)}))
 
 

@@ -43,7 +43,7 @@ def explain_start_failure(error: BaseException, address: str | None) -> Evidence
 
 
 def read_last_lines(logs: Path, count: int = 5) -> str:
-    """The end of what Ray's own servers wrote."""
+    """Return the last lines of the logs of Ray's servers."""
     lines: list[str] = []
     for name in ("gcs_server.err", "raylet.err", "gcs_server.out", "raylet.out"):
         with suppress(OSError):

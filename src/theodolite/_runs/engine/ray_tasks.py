@@ -66,7 +66,7 @@ def _apply_local_settings() -> None:
 
 
 def start_ray(address: str | None, workers: int | None, run: str) -> Any:
-    """The ray module, connected.
+    """Connect to Ray, and return its module.
 
     Without an address a cluster of our own is started, without dashboard. Ray would attach to any
     cluster that it finds; here it does not.

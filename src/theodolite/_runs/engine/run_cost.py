@@ -79,11 +79,11 @@ class RunCost:
         )
 
     def checkpoint_bytes(self) -> int:
-        """All pieces that the run will leave."""
+        """Return the size of all checkpoints that the run will leave."""
         return sum(step.pieces * step.checkpoint_bytes for step in self.passes)
 
     def line(self) -> str:
-        """The price in one line."""
+        """Describe the cost in one line."""
         fast, slow = self.wall_range()
         n = len(self.passes)
         which, longest = max(
@@ -104,7 +104,7 @@ class RunCost:
         )
 
     def table(self) -> list[str]:
-        """A line for each pass."""
+        """Return a line for each pass."""
         width = max((len(step.what) for step in self.passes), default=0)
         return [
             f"  {step.what:{width}}  {step.left:,} of {step.pieces:,} pieces left, "
@@ -120,7 +120,7 @@ def _format_range(seconds: Sequence[float]) -> str:
 
 
 def format_time(seconds: float, of: str = "") -> str:
-    """A time as people say it.
+    """Format a duration in words.
 
     >>> format_time(0.031), format_time(42), format_time(1500), format_time(82_000, "core-")
     ('31 ms', '42 s', '25 min', '23 core-hours')

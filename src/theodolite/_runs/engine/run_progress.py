@@ -46,7 +46,7 @@ class RunProgress:
             self._later = list(passes)
 
     def begin(self, what: str, total: int) -> None:
-        """The next pass."""
+        """Begin the next pass."""
         with self._lock:
             self._pass, self._done, self._total = what, 0, total
             self._number += 1
@@ -75,7 +75,7 @@ class RunProgress:
             self._ended = True
 
     def snapshot(self) -> Snapshot:
-        """All of it, now."""
+        """Return the current state of all counts."""
         with self._lock:
             rate = self._rate()
             left = self._seconds_left(rate)
@@ -168,5 +168,5 @@ HELP: Mapping[str, tuple[str, str]] = {
 
 
 def get_metric_name(key: str) -> str:
-    """The name under which it is published."""
+    """Return the name under which a count is published."""
     return f"theodolite_{key}" + "_total" * (HELP[key][0] == "counter")

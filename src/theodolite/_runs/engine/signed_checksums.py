@@ -33,13 +33,13 @@ def compute_seal(key: str, content: str, made_on: str, secret: bytes | None = No
 
 
 def read_seal_key() -> bytes | None:
-    """The user's key, if the environment names a file with one."""
+    """Return the user's key, if the environment names a file with one."""
     path = os.environ.get(KEY_FILE)
     return _read_key_file(path) if path else None
 
 
 def get_key_id() -> str:
-    """What may be known of the key: enough to tell two apart."""
+    """Return a public identifier of the key, enough to distinguish two keys."""
     secret = read_seal_key()
     if secret is None:
         return ""

@@ -114,7 +114,7 @@ class TaskPool(Protocol):
         """Begin a task; what comes back stands for it."""
 
     def wait(self) -> tuple[Any, TaskOutcome | None]:
-        """The next task that ended; nothing came of it if its process died.
+        """Return the next task that ended; it has no outcome if its process died.
 
         Faults that we understand (evidence refused, a full disk) are raised.
         """
@@ -177,7 +177,7 @@ def run_task(task: Task, *, alone: bool = False) -> TaskOutcome:
 
 
 def measure_peak_memory() -> int:
-    """The most memory that this process ever had, in bytes; 0 where the system does not say."""
+    """Return the peak memory of this process in bytes; 0 if the system does not report it."""
     try:
         import resource  # noqa: PLC0415  not on Windows
     except ImportError:

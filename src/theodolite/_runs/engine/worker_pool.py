@@ -150,7 +150,7 @@ class WorkerPool:
     def name_of(
         self, description: Mapping[str, Any], digest: str, do: Callable[[], Arrays]
     ) -> CheckpointName:
-        """The name of work that cannot be cut."""
+        """Return the checkpoint name of a work that is not split."""
         return CheckpointName.of(
             to_canonical_json(description), digest, self._code(list_plugin_modules(do))
         )
@@ -166,7 +166,7 @@ class WorkerPool:
         return to_canonical_json(code)
 
     def keys_of(self, work: Work) -> list[str]:
-        """The keys of its pieces."""
+        """Return the keys of all tasks of a work."""
         return [name.key for name in self._names(work)]
 
     def _names(self, work: Work) -> list[CheckpointName]:

@@ -25,7 +25,7 @@ def write_checkpoint_list(out: Path, entries: Iterable[CheckpointRecord]) -> Non
 
 
 def read_checkpoint_list(folder: Path) -> list[CheckpointRecord]:
-    """The list of a run; empty if it has none."""
+    """Return the list of checkpoints of a run; empty if it has none."""
     if not (folder / FILE).is_file():
         return []
     columns = read_parquet(folder / FILE)
@@ -35,7 +35,7 @@ def read_checkpoint_list(folder: Path) -> list[CheckpointRecord]:
 
 
 def open_checkpoint_store(folder: Path) -> CheckpointStore:
-    """The ledger that a run used, as it was sealed then."""
+    """Open the checkpoint store that a run used, signed as it was then."""
     record = read_record(folder / "run.json", RunRecord)
     place = read_produced(folder).checkpoints
     store = Store.at(place or folder.resolve() / CHECKPOINT_FOLDER)

@@ -36,7 +36,7 @@ def build_explained_record(
     subject: Subject | None,
     evidence: Sequence[Sequence[Evidence]],
 ) -> ExplanationRecord:
-    """What ``produced.json`` says of the explanation; a claim of the spec stands before others."""
+    """Return the record of the explanation in ``produced.json``; the spec's claim wins."""
     bundles = evidence[0] if evidence else ()
     subject = subject or spec.stated_subject
     kind = bundles[0].kind if bundles else ""

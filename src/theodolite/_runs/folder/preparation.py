@@ -83,7 +83,7 @@ def prepare_folder(out: Path, *, overwrite: bool) -> None:
 
 
 def create_empty_folder(out: Path) -> None:
-    """A folder with nothing in it yet."""
+    """Create a folder; raise an error if it exists and is not empty."""
     if there := _list_entries(out):
         raise _build_locked_error(out, there[0].name)
     out.mkdir(parents=True, exist_ok=True)

@@ -145,7 +145,7 @@ def read_produced(folder: Path) -> ProducedRecord:
 def build_run_record(
     spec: RunSpec, command: str, engine: str = "", inputs: Mapping[str, str] | None = None
 ) -> RunRecord:
-    """What is known before the start."""
+    """Return the record of a run before it starts."""
     return RunRecord(
         spec=spec,
         command=command,

@@ -48,13 +48,13 @@ def _element(tag: str, css: str, geometry: str, title: str) -> str:
 
 
 def text(content: str, x: Number, y: Number, anchor: str = "middle", css: str = "label") -> str:
-    """A piece of text, escaped."""
+    """Draw a text, escaped."""
     place = f'x="{px(x)}" y="{px(y)}" text-anchor="{anchor}"'
     return f'<text class="{css}" {place}>{escape(content)}</text>'
 
 
 def line(css: str, start: Spot, end: Spot, title: str = "") -> str:
-    """A straight line."""
+    """Draw a straight line."""
     ends = f'x1="{px(start[0])}" y1="{px(start[1])}" x2="{px(end[0])}" y2="{px(end[1])}"'
     return _element("line", css, ends, title)
 
@@ -62,7 +62,7 @@ def line(css: str, start: Spot, end: Spot, title: str = "") -> str:
 def box(
     css: str, corner: Spot, size: Spot, title: str = "", *, opacity: str = "", rounded: int = 0
 ) -> str:
-    """A rectangle, from its upper left corner."""
+    """Draw a rectangle from its upper left corner."""
     geometry = (
         f'x="{px(corner[0])}" y="{px(corner[1])}" width="{px(size[0])}" height="{px(size[1])}"'
     )
@@ -74,7 +74,7 @@ def box(
 
 
 def dot(x: Number, y: Number, radius: float = 4.5, title: str = "", css: str = "dot") -> str:
-    """A round dot."""
+    """Draw a dot."""
     return _element("circle", css, f'cx="{px(x)}" cy="{px(y)}" r="{radius:g}"', title)
 
 

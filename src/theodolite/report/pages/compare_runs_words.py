@@ -141,7 +141,7 @@ def further(difference: Difference) -> list[tuple[str, DifferenceTest]]:
 
 
 def p_text(p: float) -> str:
-    """A p-value with three digits; nothing where there is none."""
+    """Format a p-value with three digits; empty if there is none."""
     if math.isnan(p):
         return ""
     return f"{p:.3f}" if p >= 0.001 else "< 0.001"
