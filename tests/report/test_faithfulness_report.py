@@ -404,7 +404,7 @@ def unlimited(value: float, *nulls: float, bounds: tuple[float, float] = (0.0, m
 
 def test_strips_of_unlimited_scores_are_not_squeezed() -> None:
     axis = strip_axis([unlimited(7.0, 5.0, 9.0)])
-    assert (axis.worst, axis.best) == (8.0, 0.0), "only the hardest null is on it"
+    assert (axis.worst, axis.best) == (8.0, 0.0), "only the strongest null is on it"
     assert strip_axis([unlimited(7.0, 5.0, 661.0)]) == axis
     drawn = str(score_strip(unlimited(7.0, 5.0, 661.0), width=216))
     assert 'class="score" d="M33.0 ' in drawn and 'class="null" x1="83.0"' in drawn

@@ -52,28 +52,28 @@ def audit(  # noqa: PLR0913  each is a way in
     on_error: Literal["note", "raise"] = "note",
     **arrays: PlainArray,
 ) -> AuditResult:
-    """Put every question to what you have that it can answer.
+    """Audit evidence, arrays, files or a model, and answer every question that the input allows.
 
     Args:
-        evidence: Evidence, the path of some, or a list of these: a .npz, .safetensors, .csv,
+        evidence: Evidence, a path or address, or a list of these: a .npz, .safetensors, .csv,
             .parquet or Arrow file, a folder or address of stored evidence, a run folder, an
             exported study.
-        resampling: How intervals and nulls are drawn, where ``seed`` and ``resamples`` are not all.
-        progress: Called as work goes on; ``"auto"`` writes to stderr if it is a terminal.
-        metrics: Ask these scores only: names, or a name and its options, such as
-            ``("concept_existence", {"top": (3,)})``. All that the evidence allows if not given.
-        questions: Ask scores of these questions only.
-        seed: Seed of intervals and nulls, 0 if not given.
-        resamples: Resamples for intervals, 1000 if not given.
+        resampling: All settings of resampling, if ``seed`` and ``resamples`` are not enough.
+        progress: Function that is called during the audit; ``"auto"`` writes to stderr if it is a terminal.
+        metrics: Compute these scores only: names, or a name and its options, such as
+            ``("concept_existence", {"top": (3,)})``. Default: all that the evidence allows.
+        questions: Compute scores of these questions only.
+        seed: Seed of intervals and baselines. Default: 0.
+        resamples: Number of resamples for intervals. Default: 1000.
         model: A torch module (or the name of a timm network), instead of evidence.
-        layer: The name of its layer; the last one with places if not given.
+        layer: Name of the layer. Default: the last one with spatial positions.
         data: The folder of a concept data set.
-        dataset: How that is laid out: ``folder`` (docs/data-format.md), ``cub``, ``monumai``, …
-        preprocessing: How the network wants its images, ``{"size": (32, 32), "mean": (0.5, 0.5,
+        dataset: Format of that folder: ``folder`` (docs/data-format.md), ``cub``, ``monumai``, …
+        preprocessing: How the network's images are prepared, ``{"size": (32, 32), "mean": (0.5, 0.5,
             0.5), "std": (0.5, 0.5, 0.5)}``; guessed if not given and timm did not make it.
-        subject: Which explanation this is, of which network, and whose outputs it is held against
-            (``theodolite.Subject``). Of arrays without one, "the outputs you gave".
-        claim: What the explanation says, as whoever relies on it would put it: the title of the
+        subject: The explanation, its network, and the outputs that it is compared with
+            (``theodolite.Subject``). Default for arrays: "the outputs you gave".
+        claim: The claim of the explanation in the words of its user, which is the title of the
             report, such as "This style, because of these five elements".
         images: One image per sample, for the report: an array or a list of arrays, PIL images or
             paths. At most 12 thumbnails of at most 256 pixels are stored.
