@@ -59,7 +59,8 @@ def audit(  # noqa: PLR0913  each is a way in
             .parquet or Arrow file, a folder or address of stored evidence, a run folder, an
             exported study.
         resampling: All settings of resampling, if ``seed`` and ``resamples`` are not enough.
-        progress: Function that is called during the audit; ``"auto"`` writes to stderr if it is a terminal.
+        progress: Function that is called during the audit; ``"auto"`` writes to stderr if it is a
+            terminal.
         metrics: Compute these scores only: names, or a name and its options, such as
             ``("concept_existence", {"top": (3,)})``. Default: all that the evidence allows.
         questions: Compute scores of these questions only.
@@ -69,8 +70,8 @@ def audit(  # noqa: PLR0913  each is a way in
         layer: Name of the layer. Default: the last one with spatial positions.
         data: The folder of a concept data set.
         dataset: Format of that folder: ``folder`` (docs/data-format.md), ``cub``, ``monumai``, …
-        preprocessing: How the network's images are prepared, ``{"size": (32, 32), "mean": (0.5, 0.5,
-            0.5), "std": (0.5, 0.5, 0.5)}``; guessed if not given and timm did not make it.
+        preprocessing: Preprocessing of the network's images, such as ``{"size": (32, 32), "mean":
+            (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}``. Default: that of timm, or a guess.
         subject: The explanation, its network, and the outputs that it is compared with
             (``theodolite.Subject``). Default for arrays: "the outputs you gave".
         claim: The claim of the explanation in the words of its user, which is the title of the
@@ -78,8 +79,8 @@ def audit(  # noqa: PLR0913  each is a way in
         images: One image per sample, for the report: an array or a list of arrays, PIL images or
             paths. At most 12 thumbnails of at most 256 pixels are stored.
         store_images: Whether thumbnails may be stored with the run.
-        on_error: What becomes of an error that a metric raises: ``note`` keeps it in ``failed`` and
-            goes on with the others, ``raise`` raises it.
+        on_error: How errors of metrics are handled: ``note`` keeps them in ``errors`` of the result
+            and continues with the other metrics, ``raise`` raises them.
         **arrays: Arguments of ``theodolite.audit_concepts``, ``audit_tokens`` or ``audit_ratings``,
             which is called if its first array is among them; or arrays, tensors or frames named as
             ``theodolite evidence`` says, also ``ids`` and ``clusters``, or
