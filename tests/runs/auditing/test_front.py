@@ -76,7 +76,7 @@ def test_verdicts_that_apply_and_what_the_others_need(concepts: theodolite.Conce
         ("located", {"maps": np.random.default_rng(0).random((4, 5, 5))},
          "`objects` (the pixels of the object): SaliencyEvidence"),
         ("faithful", {"maps": np.random.default_rng(0).random((4, 5, 5))},
-         "what is answered as marked pixels are removed"),
+         "what is answered without patches of the image"),
         ("faithful", {"values": np.eye(4), "truth": np.eye(4)}, "SurrogateEvidence"),
         ("detects", {name: np.ones((4, 2), int) for name in
                      ("unit_pixels", "formula_pixels", "shared_pixels")} | {"right": [1, 0, 1, 1]},

@@ -74,7 +74,7 @@ def test_several_methods_share_the_answers() -> None:
     assert_array_equal(bundles[0].drop, bundles[-1].drop)
     notes = " ".join(audited()["noise"].notes)
     assert "10,044 forward passes" in notes  # 60 + 64 * 60 + 12 * 512
-    assert "pass explain=" in notes and "summed" in notes
+    assert "Pass explain=" in notes and "summed" in notes
 
 
 @pytest.mark.parametrize("quick", [False, True])

@@ -95,8 +95,8 @@ def test_a_stand_in_decides_nothing(stood_in: AuditResult, own: AuditResult) -> 
     assert repr(stood_in.scores) == repr(own.scores), "numbers are what they were"
     assert stood_in.linear_probe is not None and stood_in.linear_probe.answer == "yes"
     assert own.linear_probe is None
-    text = str(stood_in)
-    assert "faithful: not evaluated for your model; needs its own outputs" in text
+    text = " ".join(str(stood_in).split())
+    assert "faithful for your model (pass outputs=)" in text
     assert f"faithful to the linear probe ({FITTED}): yes." in text
     assert not BARE.search(text)
 
@@ -149,9 +149,8 @@ def test_a_page_says_of_the_network_what_was_measured_on_it(folders: dict[str, P
 def test_a_model_card_says_the_same(folders: dict[str, Path]) -> None:
     cards = {name: model_card_section(folder) for name, folder in folders.items()}
     before = {name: card.split("### What to distrust")[0] for name, card in cards.items()}
-    assert (
-        not BARE.search(before["stood_in"]) and "Not evaluated for your model" in before["stood_in"]
-    )
+    assert "faithful for your model (pass outputs=)" in before["stood_in"]
+    assert not BARE.search(before["stood_in"])
     assert "SURF" not in before["stood_in"] and "SURF" in before["own"]
 
 

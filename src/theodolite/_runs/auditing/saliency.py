@@ -107,7 +107,7 @@ def audit_saliency(  # noqa: PLR0913  every argument is documented where it is u
     Example:
         >>> import theodolite
         >>> from theodolite.datasets import planted_shapes
-        >>> net, images, masks = planted_shapes(30)
+        >>> net, images, masks = planted_shapes(60)
         >>> result = theodolite.audit_saliency(images, masks=masks)  # the images as maps
         >>> result.verdicts["located"].answer
         'no'
