@@ -1,9 +1,8 @@
 """Photograph the head of the demo's report for README.md, with the version in its metadata.
 
-    theodolite demo && python packaging/screenshot.py theodolite-demo/run/report.html
+theodolite demo && python packaging/screenshot.py theodolite-demo/run/report.html
 """
 
-import io
 import shutil
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ from PIL import Image, PngImagePlugin
 from playwright.sync_api import sync_playwright
 
 import theodolite
+from theodolite._storage.images import parse_image
 
 OUT = Path(__file__).parents[1] / "docs" / "report.png"
 WIDTH = 1200
@@ -34,7 +34,7 @@ def photograph(report: Path) -> Image.Image:
         clip = {"x": 0, "y": 0, "width": WIDTH, "height": height}
         picture = page.screenshot(full_page=True, clip=clip)
         browser.close()
-    return Image.open(io.BytesIO(picture)).convert("RGB")
+    return parse_image(picture, OUT.name)
 
 
 if __name__ == "__main__":
