@@ -19,6 +19,29 @@ GROUP = "metrics"
 
 GENERATED = "theodolite.metrics.functions"
 """Written from the catalogue, so that it is not read from them."""
+QUANTUS_NAMES = {
+    "FaithfulnessCorrelation": "map_fit",
+    "SensitivityN": "map_fit",
+    "RelevanceMassAccuracy": "relevance_mass",
+    "AttributionLocalisation": "relevance_mass",
+    "RelevanceRankAccuracy": "relevance_rank",
+    "PointingGame": "relevance_peak",
+    "MaxSensitivity": "max_sensitivity",
+    "ModelParameterRandomisation": "randomization_similarity",
+    "MPRT": "randomization_similarity",
+    "Sparseness": "sparseness",
+}
+"""Metrics of Quantus with the same definition here; of ``map_fit`` the subsets are drawn anew."""
+NEAREST_TO_QUANTUS = {
+    "PixelFlipping": "removal_necessity",
+    "RegionPerturbation": "removal_necessity",
+    "Selectivity": "removal_necessity",
+    "IROF": "removal_necessity",
+    "ROAD": "removal_faithfulness",
+    "TopKIntersection": "relevance_top",
+    "Completeness": "additivity_gap",
+}
+"""Metrics of Quantus that are defined otherwise, and what is nearest to them here."""
 
 
 def catalogue() -> dict[str, Metric]:
@@ -88,10 +111,10 @@ def _fault_of(metric: Metric) -> str:
 
 
 def find_metric(name: str) -> Metric:
-    """Return a metric by its name, or by its name in papers.
+    """Return a metric by its name, or by its name in papers or in Quantus.
 
-    >>> find_metric("CTL").name, find_metric("surf-mae").name
-    ('concept_task_leakage', 'surrogate_error')
+    >>> find_metric("CTL").name, find_metric("surf-mae").name, find_metric("PointingGame").name
+    ('concept_task_leakage', 'surrogate_error', 'relevance_peak')
     """
     metric, options = find_metric_and_options(name)
     if options:
@@ -117,6 +140,8 @@ def find_metric_and_options(name: str) -> tuple[Metric, dict[str, Any]]:
         metric, number = catalogue()[bearers[0]], int(numbered[2])
         if metric.sweeps and number in metric.choices(metric.sweeps[0]):
             return metric, {metric.sweeps[0]: number}
+    if name in QUANTUS_NAMES:
+        return catalogue()[QUANTUS_NAMES[name]], {}
     raise _unknown(name)
 
 
@@ -140,6 +165,9 @@ def _folded(name: str) -> str:
 
 
 def _unknown(name: str) -> EvidenceError:
+    if name in NEAREST_TO_QUANTUS:
+        nearest = f"Quantus defines it otherwise; the nearest is {NEAREST_TO_QUANTUS[name]}."
+        return EvidenceError("metric", repr(name), "a score of the catalogue", nearest)
     known = [*catalogue(), *(p for m in catalogue().values() for p in m.paper_names)]
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.3)
     such = f", such as {', '.join(close)}" if close else ""

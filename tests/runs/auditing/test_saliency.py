@@ -296,6 +296,15 @@ def test_what_does_not_fit_is_refused(arguments: dict[str, Any], what: str) -> N
     assert what in str(error.value)
 
 
+def test_names_of_quantus_are_taken() -> None:
+    planted = case()
+    result = audit(planted["maps"], masks=planted["masks"], metrics=["PointingGame", "Sparseness"])
+    assert result["PointingGame"].metric == "relevance_peak"
+    assert "PointingGame is relevance_peak, Sparseness is sparseness" in " ".join(result.notes)
+    with pytest.raises(EvidenceError, match="nearest is removal_faithfulness"):
+        audit(planted["maps"], masks=planted["masks"], metrics=["ROAD"])
+
+
 def test_inputs_are_left_as_they_were() -> None:
     planted = case(24)
     maps, images = planted["maps"].numpy().copy(), planted["images"].numpy().copy()

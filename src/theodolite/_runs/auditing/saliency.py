@@ -29,6 +29,7 @@ from theodolite._runs.auditing.result import AuditResult
 from theodolite._verdicts.selection import MetricChoice
 from theodolite.errors import EvidenceError
 from theodolite.evidence.subject import Subject
+from theodolite.metrics.catalogue import QUANTUS_NAMES
 from theodolite.questions import Question
 
 FillChoice = Literal["mean", "blur", "other"]
@@ -127,6 +128,9 @@ def audit_saliency(  # noqa: PLR0913  every argument is documented where it is u
     notes = [NAMED_CHANNELS[channels]] if inputs.had_channels else []
     if len(rows) < n:
         notes.append(f"{len(rows):,} of {n:,} images were drawn by the seed (max_images).")
+    chosen_names = [choice if isinstance(choice, str) else choice[0] for choice in metrics or ()]
+    aliases = [f"{name} is {QUANTUS_NAMES[name]}" for name in chosen_names if name in QUANTUS_NAMES]
+    notes += [f"Names of Quantus: {', '.join(aliases)}."] if aliases else []
     facts, pictures = ModelFacts(), None if inputs.images is None else inputs.images.show()
     settings = AskSettings(fills, batch_size, seed, quick=quick)
     if model is not None:
