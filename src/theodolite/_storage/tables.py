@@ -213,14 +213,14 @@ def _csv_columns(path: Path, names: Sequence[str], what: str) -> dict[str, Any]:
 def _arrow_columns(path: Path, names: Sequence[str], what: str) -> dict[str, Any]:
     import pyarrow as pa  # noqa: PLC0415
 
-    label, kept, size = f"{what} {path.name!r}", [], 0
+    label, batches, size = f"{what} {path.name!r}", [], 0
     with existing(path, what).open("rb") as stream, read_arrow_rows(stream, label) as (own, rows):
-        kept.append(own.empty_table().select(names))
+        batches.append(own.empty_table().select(names))
         for batch in rows:
-            kept.append(pa.Table.from_batches([batch]).select(names))
-            size += kept[-1].nbytes
+            batches.append(pa.Table.from_batches([batch]).select(names))
+            size += batches[-1].nbytes
             check_memory(size, label)
-        joined = pa.concat_tables(kept).unify_dictionaries()
+        joined = pa.concat_tables(batches).unify_dictionaries()
     return {name: joined[name] for name in names}
 
 

@@ -61,7 +61,7 @@ def _match_array_names(header: Sequence[str]) -> dict[str, dict[str, str]]:
     {'values': {'values_0': '0', 'values_1': '1'}, 'truth': {'truth': 'truth'}, \
 'labels': {'labels': 'labels'}}
     """
-    found: dict[str, dict[str, str]] = {}
+    best: dict[str, dict[str, str]] = {}
     for marker, kind in markers().items():
         axes = {name: layout.axes for name, layout in kind.layouts()}
         rows = {name: len(own) for name, own in axes.items() if own[0] == "samples"}
@@ -76,9 +76,9 @@ def _match_array_names(header: Sequence[str]) -> dict[str, dict[str, str]]:
         for name, labels in matches.items():
             if all(label.isdecimal() for label in labels.values()):
                 matches[name] = dict(sorted(labels.items(), key=lambda pair: int(pair[1])))
-        if marker in matches and sum(map(len, matches.values())) > sum(map(len, found.values())):
-            found = matches
-    return found
+        if marker in matches and sum(map(len, matches.values())) > sum(map(len, best.values())):
+            best = matches
+    return best
 
 
 def _unread(header: Sequence[str], read: Sequence[str], texts: Mapping[str, str]) -> str:
