@@ -152,6 +152,7 @@ def list_times_minus_one():
     size = np.abs(shapley_values(gate, rows, table(9, 60))).mean(axis=0)
     check(attributions(size, rows), "yes")
     check(attributions(-size, rows), "no")
+    check(attributions(-np.tile(size, (len(rows), 1)), rows), "no")
 
 
 def attributions_of_a_similar_model():

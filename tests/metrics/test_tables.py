@@ -232,6 +232,7 @@ def test_list_with_signs_is_not_one_without() -> None:
     evidence = replace(by_hand(2, -1, 0), scope="global")
     sizes, signed = value_of("ranking_fit", evidence, signs=("ignored", "given"))
     assert signed == pytest.approx(1.0) and sizes < 1.0
-    fitted = find_metric("ranking_fit").fitted(evidence)
-    assert fitted == {"signs": ("ignored", "given")}
+    assert find_metric("ranking_fit").fitted(evidence) == {"signs": ("given",)}
+    rows = replace(planted_attributions(12), values=np.tile(np.arange(13.0) - 1, (12, 1)))
+    assert find_metric("ranking_fit").fitted(rows) == {"signs": ("given",)}
     assert find_metric("ranking_fit").fitted(by_hand(2, -1, 0)) == {"signs": ("ignored",)}

@@ -9,6 +9,7 @@ from theodolite._verdicts.draws import if_not_beaten
 from theodolite._verdicts.rules import NORMAL, distance_of, validation_caveat
 from theodolite.metrics.catalogue import find_metric
 from theodolite.metrics.tables.attribution_fit import IN_GENERAL
+from theodolite.metrics.tables.ranking_fit import ONE_LIST
 from theodolite.results import Answer, Null, Reason, Score, Verdict
 
 FIT, RANKING = "attribution_fit", "ranking_fit"
@@ -19,8 +20,6 @@ MIN_ROOM = 0.05
 MIN_ROWS = 20
 MAX_GAP = 0.05
 """What base values and attributions may miss of the output, as a share of its spread."""
-ONE_LIST = 0.9
-"""Likeness of rows from which a table is one list for all rows."""
 MIN_FEATURES, MIN_FEATURES_OF_A_LIST = 3, 6
 MAX_RANDOM = 0.025
 """Share of random orders that may fit as well as a list."""

@@ -102,7 +102,7 @@ def adopted(folder: Path) -> list[str]:
         array(Path(apart), shape=shape, data_type="bool", fill_value=False)
         (Path(apart) / "a" / "c" / "0" / "0").unlink()  # all is fill value
         shutil.copytree(f"{apart}/a", folder / "truth")
-    return ["data", "adopt", str(folder), "--as", "concept"]
+    return ["data", "store", str(folder), "--in-place", "--kind", "concept"]
 
 
 def zarr_adopted(name: str) -> None:

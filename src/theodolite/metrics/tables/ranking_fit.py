@@ -19,7 +19,6 @@ from theodolite.metrics.tables.attribution_fit import (
     SubsetAnswers,
     fit_best_attributions,
     fit_metric,
-    has_signs,
 )
 
 Order = Annotated[
@@ -28,6 +27,8 @@ Order = Annotated[
 Rows = Float[np.ndarray, "rows samples"]
 ORDERS, NEAR = 200, 0.02
 """Random orders of a list, and the difference of fits below which two are alike."""
+ONE_LIST = 0.9
+"""Likeness of rows from which a table is one list for all rows."""
 ONLY_SIZES: tuple[Literal["given", "ignored"], ...] = ("ignored",)
 
 
@@ -127,6 +128,14 @@ def compare_rows(values: Float[np.ndarray, "samples groups"]) -> float:
     return float(((unit.sum(axis=0) ** 2).sum() - varies.sum()) / (n * (n - 1)))
 
 
+def choose_signs(evidence: AttributionEvidence) -> dict[str, Any]:
+    """Return the option ``signs``: one list with negative entries is tested with its signs."""
+    values = sum_groups(np.asarray(evidence.values), evidence.groups)
+    one_list = _is_global(evidence) or compare_rows(values) >= ONE_LIST
+    negative = one_list and bool((_mean_list(values, "given") < 0).any())
+    return {"signs": ("given",) if negative else ONLY_SIZES}
+
+
 def describe_attributions(evidence: AttributionEvidence) -> dict[str, float]:
     """Return what a verdict on attributions reads beside scores."""
     values = sum_groups(np.asarray(evidence.values), evidence.groups)
@@ -147,8 +156,7 @@ def _in_random_order(state: "RankingFit", seed: int) -> "RankingFit":
     decides=False,
     sweeps=("signs",),
     headline={"signs": "ignored"},
-    fitting=lambda e: {"signs": ("ignored", "given") if _is_global(e) and has_signs(e)
-                       else ONLY_SIZES},
+    fitting=choose_signs,
     share_from=("random_order",),
     nulls=(
         NullModel(
@@ -162,7 +170,7 @@ def _in_random_order(state: "RankingFit", seed: int) -> "RankingFit":
         "same list in random orders, and with the best possible: sizes row by row, or the best "
         "list where one list is all that was given. How far it reaches says how local the "
         "explained function is.",
-        limitations="Sizes count, unless one list with signs was given. With five or fewer "
+        limitations="Sizes count, unless all rows have one list with signs. With five or fewer "
         "features a random order is right by luck too often to tell.",
         cost="no answers beyond those of `attribution_fit`",
     ),
