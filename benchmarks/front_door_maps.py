@@ -62,6 +62,7 @@ def main() -> None:
     networks = [planted_shapes(1)[0], *map(train_network, range(1, options.networks))]
     for draw in range(options.draws):
         for number, network in enumerate(networks):
+            assert isinstance(network, torch.nn.Sequential)
             seed = 1000 * number + draw + 100
             values, classes, objects = draw_shapes(options.images, seed)
             images = torch.from_numpy(values)
@@ -72,6 +73,7 @@ def main() -> None:
                 make_maps(network, images, target, seed), images, model=network,
                 masks=objects, target=target, seed=draw, progress=None,
             )  # fmt: skip
+            assert isinstance(audited, dict), "several methods"
             for method, result in audited.items():
                 for verdict in result.verdicts:
                     score = verdict.score

@@ -54,6 +54,7 @@ def main() -> None:
         maps, images, model=network, masks=masks, target=target, fill=("mean", "blur"),
         quick=options.quick, seed=options.seed, progress=None,
     )  # fmt: skip
+    assert isinstance(audited, dict), "several methods"
     for method, result in audited.items():
         print(f"== {method}\n{result}")
         for score in result:

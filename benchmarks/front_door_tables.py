@@ -173,10 +173,10 @@ def count_covered(n_draws: int) -> None:
             fits = [s for s in result.scores if s.metric == "attribution_fit"]
             share = next(s.share for s in fits if s.options["size"] == "mixed")
             shares[float(level)].append((share.low, share.value, share.high))
-    for level, rows in shares.items():
+    for size, rows in shares.items():
         low, value, high = np.array(rows).T
         covered = np.mean((low <= value.mean()) & (value.mean() <= high))
-        print(f"noise {level}: mean share {value.mean():.2f}, covered {covered:.1%} of {n_draws}")
+        print(f"noise {size}: mean share {value.mean():.2f}, covered {covered:.1%} of {n_draws}")
 
 
 def main() -> None:

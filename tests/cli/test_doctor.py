@@ -18,7 +18,9 @@ from theodolite.cli.commands import doctor
 
 def test_doctor_tells_versions_and_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     known = doctor.get_installed_version
-    monkeypatch.setattr(doctor, "get_installed_version", lambda name: None if name == "optuna" else known(name))
+    monkeypatch.setattr(
+        doctor, "get_installed_version", lambda name: None if name == "optuna" else known(name)
+    )
     result = theodolite("doctor", "--json")
     assert result.returncode == 0
     told = json.loads(result.stdout)
