@@ -32,9 +32,9 @@ def photograph(report: Path) -> Image.Image:
         page.goto(report.resolve().as_uri())
         height = int(page.evaluate(BOTTOM, ROWS)) + 5
         clip = {"x": 0, "y": 0, "width": WIDTH, "height": height}
-        picture = page.screenshot(full_page=True, clip=clip)
+        content = page.screenshot(full_page=True, clip=clip)
         browser.close()
-    return parse_image(picture, OUT.name)
+    return parse_image(content, OUT.name)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ for name in metrics:
     print(f"{name}: {mean:.3f}; {score.metric} here: {score.value:.3f}")
     assert abs(score.value - mean) < 1e-6, name
 
-# subsets of patches are drawn anew, so the number of FaithfulnessCorrelation differs
+# subsets of patches are drawn again, so the number of FaithfulnessCorrelation differs
 results = theodolite.audit_saliency(
     {"own": signed, "another image": signed.roll(1, 0)}, images, model=net, target=target,
     quick=True, metrics=["FaithfulnessCorrelation"],

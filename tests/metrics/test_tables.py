@@ -234,5 +234,5 @@ def test_list_with_signs_is_not_one_without() -> None:
     assert signed == pytest.approx(1.0) and sizes < 1.0
     assert find_metric("ranking_fit").fitted(evidence) == {"signs": ("given",)}
     rows = replace(planted_attributions(12), values=np.tile(np.arange(13.0) - 1, (12, 1)))
-    assert find_metric("ranking_fit").fitted(rows) == {"signs": ("given",)}
+    assert find_metric("ranking_fit").fitted(rows) == {"signs": ("ignored", "given")}
     assert find_metric("ranking_fit").fitted(by_hand(2, -1, 0)) == {"signs": ("ignored",)}

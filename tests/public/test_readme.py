@@ -50,9 +50,9 @@ def test_description_of_the_wheel_has_no_relative_link() -> None:
 
 def test_screenshot_is_of_this_version() -> None:
     """After a change of the report: ``packaging/screenshot.py``."""
-    with Image.open(ROOT / "docs/report.png") as picture:
-        assert picture.info["theodolite"] == theodolite.__version__
-        assert picture.width == 1200
+    with Image.open(ROOT / "docs/report.png") as image:
+        assert image.info["theodolite"] == theodolite.__version__
+        assert image.width == 1200
 
 
 def test_its_scores_decide_the_questions_that_they_stand_beside() -> None:

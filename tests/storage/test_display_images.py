@@ -309,7 +309,7 @@ def test_a_decoder_that_is_taken_over(
 def test_an_answer_that_is_no_image_is_not_passed_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    changed_child(tmp_path, monkeypatch, "child.encoded = lambda *_, **__: b'<html>'")
+    changed_child(tmp_path, monkeypatch, "child.encode_image = lambda *_, **__: b'<html>'")
     with pytest.raises(UnsafeInputError):
         shown_image(file_of(pattern(), "PNG"), "x")
 

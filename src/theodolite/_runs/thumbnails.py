@@ -1,6 +1,5 @@
 """Small images of a few samples, for the report of an audit of arrays."""
 
-import io
 import itertools
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Int, Num, UInt8
 from PIL import Image
 
-from theodolite._storage.images import encode_jpeg, read_image
+from theodolite._storage.images import encode_jpeg, encode_png, read_image
 from theodolite.errors import EvidenceError
 from theodolite.evidence.foreign_arrays import to_labeled_array
 
@@ -98,6 +97,4 @@ def _to_image(image: Image.Image | np.ndarray, low: float, high: float) -> Image
 def _encode(image: Image.Image) -> bytes:
     if max(image.size) > MAX_LOSSLESS:
         return encode_jpeg(image, longest=MAX_PIXELS)
-    buffer = io.BytesIO()
-    image.save(buffer, "PNG")
-    return buffer.getvalue()
+    return encode_png(image)

@@ -40,7 +40,7 @@ class DisplayImage(NamedTuple):
 def encode_untrusted_images(
     files: Iterable[tuple[str, bytes]], *, longest: int = LONGEST
 ) -> Iterator[DisplayImage]:
-    """Decode untrusted PNG, JPEG or WebP files in a separate process and encode them anew.
+    """Decode untrusted PNG, JPEG or WebP files in a separate process and encode them again.
 
     The pixels are as a viewer shows them: upright, on white where they are transparent, 8-bit RGB.
     Color profiles (not applied), comments, locations and appended bytes are dropped. JPEG stays

@@ -60,6 +60,13 @@ def read_mask(path: Path) -> np.ndarray:
     return np.asarray(read_image(path, "L")) > 127
 
 
+def encode_png(image: Image.Image, *, optimize: bool = False) -> bytes:
+    """Return the bytes of a PNG file."""
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG", optimize=optimize)
+    return buffer.getvalue()
+
+
 def encode_jpeg(image: Image.Image, *, longest: int, quality: int = 85) -> bytes:
     """Return the image as JPEG, reduced to ``longest`` pixels on its longer side."""
     reduced = image.copy()

@@ -1,12 +1,12 @@
 """The answer to "faithful" of attributions to tables: shares of the best possible fit."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from theodolite._stats.intervals import quantile
 from theodolite._verdicts.draws import if_not_beaten
-from theodolite._verdicts.rules import NORMAL, distance_of, validation_caveat
+from theodolite._verdicts.rules import NORMAL, WORST_FIRST, apply_caveat, distance_of
 from theodolite.metrics.catalogue import find_metric
 from theodolite.metrics.tables.attribution_fit import IN_GENERAL
 from theodolite.metrics.tables.ranking_fit import ONE_LIST
@@ -23,7 +23,6 @@ MAX_GAP = 0.05
 MIN_FEATURES, MIN_FEATURES_OF_A_LIST = 3, 6
 MAX_RANDOM = 0.025
 """Share of random orders that may fit as well as a list."""
-WORST_FIRST: tuple[Answer, ...] = ("no", "inconclusive", "partly", "yes")
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ def attribution_verdict(
     fits = [score for score in scores if score.metric == FIT] or [fit]
     rankings = [score for score in scores if score.metric == RANKING]
     finding = _judge(fits, rankings, alpha)
-    answer, text, reason = finding.answer, finding.text, finding.reason
+    answer, text = finding.answer, finding.text
     gap = next((score.value for score in scores if score.metric == "additivity_gap"), 0.0)
     if answer == "yes" and gap > MAX_GAP:
         answer = "partly"
@@ -58,16 +57,14 @@ def attribution_verdict(
             f"{text} But base values and attributions miss the output by {_percent(gap)} of its "
             "spread: they may be those of another model."
         )
-    caveat = fit.caveat or (validation_caveat(fit) if validated else None)
-    if caveat is not None and answer in caveat.answers:
-        answer, reason = "inconclusive", caveat.reason
-        text = f"{text.rstrip('.')}; but {caveat.summary}."
-    if fit.options.get("signs") == "ignored" and not _is_one_list(rankings):
-        text = f"{text} Sizes only; signs were not given."
-    return Verdict(
-        "faithful", find_metric(fit.metric).asked_as, answer, text, finding.score, reason,
+    answered = Verdict(
+        "faithful", find_metric(fit.metric).asked_as, answer, text, finding.score, finding.reason,
         None if math.isnan(p) else p, n_required=finding.n_required,
     )  # fmt: skip
+    answered = apply_caveat(answered, fit, validated=validated)
+    if fit.options.get("signs") == "ignored" and not _is_one_list(rankings):
+        return replace(answered, summary=f"{answered.summary} Sizes only; signs were not given.")
+    return answered
 
 
 def _is_one_list(rankings: Sequence[Score]) -> bool:
@@ -89,7 +86,7 @@ def _judge(fits: Sequence[Score], rankings: Sequence[Score], alpha: float) -> _F
         return _Finding("no", "All features have the same attribution.", fits[0])
     if _is_one_list(rankings):
         judge = _judge_list if facts.get("one_list") else _judge_table_of_one_list
-        return _worst([judge(ranking, alpha) for ranking in rankings])
+        return judge({str(r.options["signs"]): r for r in rankings}, alpha)
     defined = [fit for fit in fits if not math.isnan(fit.value)] or list(fits)
     return _worst([_judge_rows(fit, alpha) for fit in defined])
 
@@ -182,7 +179,24 @@ def _global_share(ranking: Score, alpha: float) -> tuple[str, float]:
     return _percent(share.value), share.value - quantile(share.df, 1 - alpha) * share.error
 
 
-def _judge_table_of_one_list(ranking: Score, alpha: float) -> _Finding:
+def _judge_table_of_one_list(rankings: Mapping[str, Score], alpha: float) -> _Finding:
+    """Judge one list in every row; if its signs do not fit, its sizes are at most partly right."""
+    if "given" not in rankings:
+        return _judge_repeated_list(rankings["ignored"], alpha)
+    signed = rankings["given"]
+    finding = _judge_repeated_list(signed, alpha)
+    if finding.answer in ("yes", "partly"):
+        return finding
+    if signed.interval is not None and signed.interval.high < 0:
+        text = "The signs are reversed: features that the list says lower the output raise it."
+        return _Finding("no", text, signed)
+    sizes = _judge_repeated_list(rankings["ignored"], alpha)
+    if sizes.answer not in ("yes", "partly"):
+        return sizes
+    return _Finding("partly", f"{sizes.text} Its signs do not fit.", sizes.score)
+
+
+def _judge_repeated_list(ranking: Score, alpha: float) -> _Finding:
     if finding := _judge_orders(ranking):
         return finding
     text, low = _global_share(ranking, alpha)
@@ -196,7 +210,8 @@ def _judge_table_of_one_list(ranking: Score, alpha: float) -> _Finding:
     return _Finding("partly", text, ranking)
 
 
-def _judge_list(ranking: Score, alpha: float) -> _Finding:
+def _judge_list(rankings: Mapping[str, Score], alpha: float) -> _Finding:
+    (ranking,) = rankings.values()
     if ranking.facts["features"] < MIN_FEATURES_OF_A_LIST:
         text = f"With {ranking.facts['features']:.0f} features a random list is right too often."
         return _Finding("inconclusive", text, ranking, "no_headroom")

@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from theodolite._stats.intervals import quantile
-from theodolite._verdicts.rules import question_text, validation_caveat
+from theodolite._verdicts.rules import WORST_FIRST, apply_caveat, question_text
 from theodolite._verdicts.words import percent
 from theodolite.results import Answer, Reason, Score, Verdict
 
@@ -17,7 +18,6 @@ MIN_SHARE, PASS_MARK = 0.1, 0.8
 MIN_ROOM = 0.2
 """Of the best possible, what must lie above the strongest baseline."""
 MIN_IMAGES = 20
-WORST_FIRST: tuple[Answer, ...] = ("no", "inconclusive", "partly", "yes")
 SAME_EVERYWHERE = {
     "another_image": "the object is at the same place in these images",
     "center": "the object is in the middle of these images",
@@ -25,7 +25,7 @@ SAME_EVERYWHERE = {
     "saturation": "the object is what has color in these images",
     "edges": "edges alone predict the output here: add images with distractors",
 }
-"""Why nothing can be told where a baseline is nearly as good as can be."""
+"""Why maps cannot be judged where a baseline is near the best possible."""
 
 
 def map_verdict(
@@ -48,18 +48,10 @@ def map_verdict(
         others = [a for a in answers if a is not worst and a.score is not None]
         each = [f"{a.answer} with fill {a.score.options['fill']}" for a in others if a.score]
         text = f"With fill {worst.score.options['fill']}: {text} ({'; '.join(each)}.)"
-    answer, reason = worst.answer, worst.reason
-    caveat = score.caveat or (validation_caveat(score) if validated else None)
-    if caveat is not None and answer in caveat.answers:
-        text = f"{text.rstrip('.')}; but {caveat.summary}."
-        answer, reason = "inconclusive", caveat.reason
+    answered = replace(worst, summary=text, p=None if math.isnan(p) else p)
     if score.metric == FIT and (likeness := _find_blindness(scores)):
-        answer, reason, text = "no", "", likeness
-    known = None if math.isnan(p) else p
-    asks = question_text(score)
-    return Verdict(
-        score.question, asks, answer, text, worst.score, reason, known, n_required=worst.n_required
-    )
+        return replace(answered, answer="no", reason="", summary=likeness)
+    return apply_caveat(answered, score, validated=validated)
 
 
 def _find_blindness(scores: Sequence[Score]) -> str:

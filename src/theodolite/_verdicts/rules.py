@@ -38,6 +38,7 @@ EMPTY = 0.02
 """Of the range of a score, what must lie between null and best for a question to be asked."""
 OF_USE = 0.25
 """Of the way from the null to the line, what would be of use; a convention."""
+WORST_FIRST: tuple[Answer, ...] = ("no", "inconclusive", "partly", "yes")
 
 
 def question_text(score: Score) -> str:
@@ -61,12 +62,16 @@ def verdict(
         _against_clean(score, alpha) if score_looks_for_fault(score) else _better(score, alpha)
     )
     known = None if math.isnan(p) else p
-    answered = replace(answered, p=known)
-    doubt = score.caveat or (validation_caveat(score) if validated else None)
-    if doubt is not None and answered.answer in doubt.answers:
-        because = f"{answered.summary.rstrip('.')}; but {doubt.summary}."
-        return replace(answered, answer="inconclusive", summary=because, reason=doubt.reason)
-    return answered
+    return apply_caveat(replace(answered, p=known), score, validated=validated)
+
+
+def apply_caveat(answered: Verdict, score: Score, *, validated: bool) -> Verdict:
+    """Return the verdict; inconclusive where the score has a caveat about such an answer."""
+    caveat = score.caveat or (validation_caveat(score) if validated else None)
+    if caveat is None or answered.answer not in caveat.answers:
+        return answered
+    summary = f"{answered.summary.rstrip('.')}; but {caveat.summary}."
+    return replace(answered, answer="inconclusive", summary=summary, reason=caveat.reason)
 
 
 def validation_caveat(score: Score) -> Caveat | None:

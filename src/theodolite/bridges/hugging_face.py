@@ -9,7 +9,6 @@ test, license and description, and the images' own files: they are written again
 ``write_eval_results`` writes the scores of a run as evaluation results of a model on the Hub.
 """
 
-import io
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from PIL.Image import Image
 
 from theodolite._runs.finished_run import read_finished_run
-from theodolite._storage.images import parse_image, read_image
+from theodolite._storage.images import encode_png, parse_image, read_image
 from theodolite._storage.optional import require
 from theodolite._storage.paths import all_or_nothing, confined
 from theodolite._storage.tables import write_parquet
@@ -196,10 +195,8 @@ def _decoded(cell: Any, name: str, files: Path | None) -> Image:
 
 
 def _write(path: Path, image: Image) -> None:
-    buffer = io.BytesIO()
-    image.save(buffer, format="PNG")
     with all_or_nothing(path) as stream:
-        stream.write(buffer.getvalue())
+        stream.write(encode_png(image))
 
 
 def _class_name(part: Any, label: str, value: Any) -> str:

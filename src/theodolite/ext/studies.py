@@ -1,4 +1,4 @@
-"""Interface for servers of studies with people: material, tables of votes and agreement.
+"""Interface for servers of studies with people: material, tables of ratings and agreement.
 
 Promised as :mod:`theodolite.ext` is. ``theodolite-study`` needs only these, commands and errors.
 """

@@ -31,7 +31,7 @@ QUANTUS_NAMES = {
     "MPRT": "randomization_similarity",
     "Sparseness": "sparseness",
 }
-"""Metrics of Quantus with the same definition here; of ``map_fit`` the subsets are drawn anew."""
+"""Metrics of Quantus with the same definition here; of ``map_fit`` the subsets are drawn again."""
 NEAREST_TO_QUANTUS = {
     "PixelFlipping": "removal_necessity",
     "RegionPerturbation": "removal_necessity",

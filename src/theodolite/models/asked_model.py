@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int, Shaped
 
 from theodolite.errors import EvidenceError
+from theodolite.evidence.attributions.models import to_log_odds
 from theodolite.models.features import set_evaluation_mode
 
 LEAST_PROBABILITY = 1e-6
@@ -74,7 +75,7 @@ class AskedModel:
     ) -> Float[np.ndarray, " images"]:
         """Return the log-odds of one class of each image."""
         probabilities = self.ask(images)
-        return log_odds(probabilities[np.arange(len(images)), target])
+        return clip_log_odds(probabilities[np.arange(len(images)), target])
 
     def _call(self, images: Images) -> Any:
         batch = self.restore(images)
@@ -103,14 +104,13 @@ class AskedModel:
         return values
 
 
-def log_odds(probabilities: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
+def clip_log_odds(probabilities: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
     """Return log-odds of probabilities, which are clipped at one in a million.
 
-    >>> log_odds(np.array([0.5, 1.0])).round(2).tolist()
+    >>> clip_log_odds(np.array([0.5, 1.0])).round(2).tolist()
     [0.0, 13.82]
     """
-    clipped = np.clip(probabilities, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
-    return np.asarray(np.log(clipped / (1 - clipped)))
+    return to_log_odds(np.clip(probabilities, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY))
 
 
 def _is_out_of_memory(error: Exception) -> bool:

@@ -1,6 +1,7 @@
 """Write the brief: two pages of A4 for a committee, with answers, examples, limits and checks.
 
-Used by `theodolite brief`. Content comes from the chapters of the report.
+Used by `theodolite report --brief` and `AuditResult.report`. Content comes from the chapters of the
+report.
 """
 
 import re

@@ -19,7 +19,7 @@ MOST_UNITS = 20
 
 
 def comparison_html(comparison: Comparison) -> str:
-    """Return who is better in which question, and how surely."""
+    """Return which run is better in which question, with p-values."""
     tested = [q for q in comparison.questions if q.line.difference is not None]
     return fragment(
         "notebook_comparison.html.j2",

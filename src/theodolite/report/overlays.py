@@ -1,7 +1,6 @@
 """Draw on images: the region that a map marks, annotations and relevance."""
 
 import base64
-import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -11,7 +10,7 @@ from markupsafe import Markup, escape
 from PIL import Image, ImageDraw
 
 from theodolite._runs.thumbnails import MAX_LOSSLESS
-from theodolite._storage.images import encode_jpeg
+from theodolite._storage.images import encode_jpeg, encode_png
 from theodolite.explainers.rendering import enlarge_map
 from theodolite.report.contours import MOST_RINGS, Ring, contour_rings, ring_area, thinned
 
@@ -252,9 +251,8 @@ def data_address(image: Image.Image, quality: int = 80, longest: int | None = No
 
 
 def _png_address(image: Image.Image) -> str:
-    buffer = io.BytesIO()
-    image.save(buffer, "PNG", optimize=True)
-    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
+    content = encode_png(image, optimize=True)
+    return "data:image/png;base64," + base64.b64encode(content).decode()
 
 
 def _steps(values: Float[np.ndarray, "rows columns"]) -> Float[np.ndarray, "rows columns"]:

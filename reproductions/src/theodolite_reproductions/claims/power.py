@@ -48,5 +48,5 @@ def sign_test(more: int, of: int) -> float:
 
 
 def expected_by_chance(tests: int) -> float:
-    """Return how many of so many tests are confirmed if nothing is there."""
+    """Return how many of N tests are confirmed if nothing is there."""
     return BY_CHANCE * tests

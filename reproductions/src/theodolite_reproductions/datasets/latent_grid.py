@@ -25,7 +25,7 @@ class Link:
     n_allowed: int
 
     def allowed(self, random: np.random.Generator) -> Bool[np.ndarray, "parents children"]:
-        """Return which child values go with each parent value, drawn anew.
+        """Return which child values go with each parent value, drawn again.
 
         >>> link = Link(parents=4, below=2, children=5, reach=3, n_allowed=3)
         >>> link.allowed(np.random.default_rng(0)).astype(int).tolist()

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from theodolite.evidence.subject import Subject
 from theodolite.questions import Question
 
 MAX_BACKGROUND = 1000
-"""Background rows that are kept; of more, so many are drawn by the seed."""
+"""Background rows that are kept; of more, this many are drawn by the seed."""
 MAX_TRUSTED_FEATURES = 64
 MIN_ROWS = 20
 
@@ -66,7 +67,7 @@ def audit_attributions(  # noqa: PLR0913  every argument is documented where it 
             features, outputs); one list for all rows (features,); a frame, a ``shap.Explanation``,
             a list of LIME explanations; or several of these by the name of their method.
         X: The explained rows, an array or a pandas frame; those of a ``shap.Explanation`` if not
-            own.
+            given.
         model: An estimator, asked by ``predict_proba``, ``decision_function`` or ``predict``; or a
             function from rows to outputs.
         background: Rows from which removed features take their values. Default: the rows of ``X``.
@@ -74,7 +75,7 @@ def audit_attributions(  # noqa: PLR0913  every argument is documented where it 
             output of each row.
         groups: Columns that are removed together: a group by column name, or one for each column.
         labels: True class of each row.
-        max_rows: Rows that are scored; of more, so many are drawn by the seed.
+        max_rows: Rows that are scored; of more, this many are drawn by the seed.
         budget: Most rows that the model is asked about, beside the explained ones.
         lime_slopes: Whether LIME was made with ``discretize_continuous=False``: its weights are
             then slopes, and become contributions by the distance from the mean.
@@ -193,7 +194,7 @@ class ExplainedTable:
         notes = []
         if background is None:
             background = table
-            notes.append(f"Background: the {len(table):,} explained rows, as none were own.")
+            notes.append(f"Background: the {len(table):,} explained rows, as none were given.")
         fitted = () if is_frame(table) else tuple(getattr(model, "feature_names_in_", ()))
         codec = TableCodec.of(table, background, names=fitted)
         rows = codec.encode(table, "X")
@@ -247,7 +248,7 @@ class ExplainedTable:
 
     def explain(self, name: str, own: Attributions, *, lime_slopes: bool) -> ExplainedOutput:
         """Return what a method explains: which output, on which scale."""
-        outputs = self._outputs()
+        outputs = self._outputs
         explained = own.explained
         if explained is None or outputs.ndim == 1:
             explained = choose_output(outputs, self.output, self.classes)
@@ -267,10 +268,10 @@ class ExplainedTable:
         label = own.label if known else f"{own.label} ({name})"
         return replace(scaled, values=values, notes=tuple(notes), label=label)
 
+    @cached_property
     def _outputs(self) -> np.ndarray:
-        if not hasattr(self, "_answers"):
-            self._answers = self.model.ask(self.rows)
-        return self._answers
+        """What the model answers about the chosen rows."""
+        return self.model.ask(self.rows)
 
 
 def _fit_to_table(

@@ -65,7 +65,7 @@ def ask_model(
         PatchPlan,
         ask_without_patches,
     )
-    from theodolite.models.asked_model import AskedModel, log_odds  # noqa: PLC0415
+    from theodolite.models.asked_model import AskedModel, clip_log_odds  # noqa: PLC0415
 
     images = _need_images(inputs)
     plan = PatchPlan(seed=settings.seed)
@@ -85,7 +85,7 @@ def ask_model(
         answers = ask_without_patches(
             images.values,
             lambda batch, rows: asked_model.ask_log_odds(batch, chosen[rows]),
-            log_odds(clean), settings.fills, plan, progress,
+            clip_log_odds(clean), settings.fills, plan, progress,
         )  # fmt: skip
     arrays = {
         "removed": answers.removed, "drop": answers.drop, "best_fit": answers.best_fit,

@@ -59,9 +59,9 @@ class MapInputs:
         methods = maps if isinstance(maps, Mapping) else {"maps": maps}
         if not methods:
             raise EvidenceError("maps", "no method", "at least one")
-        pictures = None if images is None else read_images(images, layout)
-        size = None if pictures is None else pictures.values.shape[2:]
-        n_channels = None if pictures is None else pictures.values.shape[1]
+        model_images = None if images is None else read_images(images, layout)
+        size = None if model_images is None else model_images.values.shape[2:]
+        n_channels = None if model_images is None else model_images.values.shape[1]
         each = {name: read_numbers(method, name) for name, method in methods.items()}
         had_channels = any(
             array.ndim == 4 and 1 not in array.shape[1::2] for array in each.values()
@@ -76,24 +76,24 @@ class MapInputs:
             objects = read_masks(masks, mask_label, size or first.shape[1:])
         size = size or (first.shape[1:] if objects is None else objects.shape[1:])
         counts = {name: len(array) for name, array in read.items()}
-        counts |= {} if pictures is None else {"images": len(pictures.values)}
+        counts |= {} if model_images is None else {"images": len(model_images.values)}
         counts |= {} if objects is None else {"masks": len(objects)}
         for name, n in counts.items():
             if n != len(first):
                 raise EvidenceError(name, f"{n} of them", f"{len(first)}, one for each map")
         enlarged = {name: enlarge_maps(array, size, name) for name, array in read.items()}
-        return cls(enlarged, pictures, objects, had_channels)
+        return cls(enlarged, model_images, objects, had_channels)
 
     def __len__(self) -> int:
         return len(next(iter(self.maps.values())))
 
     def select(self, rows: Int[np.ndarray, " rows"]) -> "MapInputs":
         """Return some of the images."""
-        pictures = self.images
+        images = self.images
         return replace(
             self,
             maps={name: each[rows] for name, each in self.maps.items()},
-            images=None if pictures is None else replace(pictures, values=pictures.values[rows]),
+            images=None if images is None else replace(images, values=images.values[rows]),
             objects=None if self.objects is None else self.objects[rows],
         )
 

@@ -131,7 +131,7 @@ def audit_saliency(  # noqa: PLR0913  every argument is documented where it is u
     chosen_names = [choice if isinstance(choice, str) else choice[0] for choice in metrics or ()]
     aliases = [f"{name} is {QUANTUS_NAMES[name]}" for name in chosen_names if name in QUANTUS_NAMES]
     notes += [f"Names of Quantus: {', '.join(aliases)}."] if aliases else []
-    facts, pictures = ModelFacts(), None if inputs.images is None else inputs.images.show()
+    facts, shown_images = ModelFacts(), None if inputs.images is None else inputs.images.show()
     settings = AskSettings(fills, batch_size, seed, quick=quick)
     if model is not None:
         chosen = None if target is None else read_target(target, n)[rows]
@@ -146,7 +146,7 @@ def audit_saliency(  # noqa: PLR0913  every argument is documented where it is u
         )  # fmt: skip
         what = "saliency maps" if name == "maps" else f"saliency by {name}"
         results[name] = audit_bundles(
-            [evidence], images=pictures, store_images=store_images, questions=questions,
+            [evidence], images=shown_images, store_images=store_images, questions=questions,
             metrics=metrics, claim=claim, seed=seed, resamples=resamples, progress=progress,
             notes=tuple(notes), subject=Subject(what, facts.model, facts.outputs),
         )  # fmt: skip

@@ -205,7 +205,7 @@ def _explain_unranked(run: LoadedRun, question: Question, key: Key) -> str:
 def _rank_runs(
     runs: Sequence[LoadedRun], key: Key, progress: Progress, *, count_noes: bool
 ) -> tuple[dict[int, tuple[int, int]], int, tuple[str, ...]]:
-    """From each pair of runs who is surely ahead, all pairs corrected together (Holm).
+    """From each pair of runs which is significantly ahead, all pairs corrected together (Holm).
 
     Places are of methods, not of the models and concepts at hand: a difference must stand out from
     the population of concepts and from seeds as well, where runs have several.
@@ -224,29 +224,29 @@ def _rank_runs(
     deltas = [line.difference for line in lines]
     tests = [None if delta is None else delta.hardest for delta in deltas]
     number_of = {id(run): number for number, run in enumerate(runs)}
-    surely = set()
+    better = set()
     for (first, second), claim in zip(pairs, correct_claims(lines, tests, level), strict=True):
         if claim.outcome in ("better", "worse"):
             pair = (second, first) if claim.outcome == "better" else (first, second)
-            surely.add((number_of[id(pair[0])], number_of[id(pair[1])]))
+            better.add((number_of[id(pair[0])], number_of[id(pair[1])]))
     noes = [LeaderboardRow(run, None, None).noes if count_noes else 0 for run in runs]
     places = {
-        id(run): rank for run, rank in zip(runs, compute_rank_ranges(noes, surely), strict=True)
+        id(run): rank for run, rank in zip(runs, compute_rank_ranges(noes, better), strict=True)
     }
     over = dict.fromkeys(i.over for delta in deltas if delta is not None for i in delta.intervals)
     return places, len(pairs), tuple(over)
 
 
 def compute_rank_ranges(
-    noes: Sequence[int], surely: AbstractSet[tuple[int, int]]
+    noes: Sequence[int], better: AbstractSet[tuple[int, int]]
 ) -> list[tuple[int, int]]:
     """Return the first and the last rank that each run may have.
 
-    Whoever has fewer noes is ahead; among equals, whoever surely has the better score.
+    The one with fewer noes is ahead; among equals, the one with the significantly better score.
 
     Args:
         noes: Of each run, questions answered with no.
-        surely: Pairs of runs of which the first is better: the interval excludes 0 (Holm).
+        better: Pairs of runs of which the first is better: the interval excludes 0 (Holm).
 
     >>> compute_rank_ranges([0, 0, 1], {(0, 2), (2, 1)})
     [(1, 2), (1, 2), (3, 3)]
@@ -254,7 +254,7 @@ def compute_rank_ranges(
     runs = range(len(noes))
 
     def ahead(a: int, b: int) -> bool:
-        return noes[a] < noes[b] or (noes[a] == noes[b] and (a, b) in surely)
+        return noes[a] < noes[b] or (noes[a] == noes[b] and (a, b) in better)
 
     return [
         (1 + sum(ahead(a, b) for a in runs), len(noes) - sum(ahead(b, a) for a in runs))

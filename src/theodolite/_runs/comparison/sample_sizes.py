@@ -16,7 +16,7 @@ from scipy.special import betaincinv, chdtri, ndtr, ndtri, stdtrit
 from theodolite._stats.intervals import SEEN
 
 MAX_SAMPLES = 10**9
-"""More than so many of anything is none that one could have."""
+"""A larger number of anything counts as out of reach."""
 MAX_SEEDS = 1000
 NODES = 48
 MANY_DEGREES = 10_000
@@ -63,7 +63,7 @@ def find_sample_size(effect: float, sd: float, alpha: float, power: float) -> in
 
 
 def compute_recipe_power(effect: float, varied: RecipeVariances, seeds: int, alpha: float) -> float:
-    """Return how often the test of two recipes with so many seeds each sees an effect.
+    """Return how often the test of two recipes with this many seeds each sees an effect.
 
     A mean over what the seeds may show: their variances are drawn (chi-squared for both together,
     a beta share for the first), and with these Satterthwaite's degrees of freedom.

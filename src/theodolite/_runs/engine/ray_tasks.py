@@ -102,7 +102,7 @@ def start_ray(address: str | None, workers: int | None, run: str) -> Any:
 
 
 def _check_reachable(address: str) -> None:
-    """Return whether somebody listens there: Ray itself would try for minutes."""
+    """Return whether a server listens there: Ray itself would try for minutes."""
     host, _, port = address.rpartition("://")[2].partition(":")
     if not port.isdecimal():
         return

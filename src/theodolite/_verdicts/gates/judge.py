@@ -83,7 +83,7 @@ def broken(
 
 
 def fails(check: GateCheck, thresholds: Thresholds) -> bool:
-    """Return whether it stops a gate: not met; or not to be told, unless that is said to pass."""
+    """Return whether it stops a gate: not met; or inconclusive, unless that passes."""
     return check.outcome == "not met" or (
         check.outcome == "inconclusive" and (thresholds.undefined == "fail" or not check.may_pass)
     )

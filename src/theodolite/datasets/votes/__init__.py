@@ -1,1 +1,1 @@
-"""Read votes of people on explanations."""
+"""Read ratings of explanations by people."""

@@ -76,7 +76,7 @@ def weigh_subsets(
 
 
 def is_enumerated(n_subsets: int, n_groups: int) -> bool:
-    """Return whether so many subsets are all subsets."""
+    """Return whether this many subsets are all subsets."""
     return 2 <= n_groups <= MAX_ENUMERATED and n_subsets == 2**n_groups - 2
 
 

@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from scipy.ndimage import gaussian_filter, sobel
 
 from theodolite._stats.sampling import hash_to_uniforms
+from theodolite._stats.subset_fits import LEAST_SPREAD
 from theodolite.evidence.pipeline_output import Progress
 
 GRID, SUBSETS, CEILING_IMAGES, CEILING_SUBSETS = 8, 64, 12, 512
@@ -15,7 +16,6 @@ QUICK_SUBSETS, QUICK_CEILING_IMAGES = 32, 6
 FOLDS, RIDGES = 4, (1.0, 10.0)
 BLUR = 1 / 8
 """Standard deviation of the blur, as a share of the side."""
-LEAST_SPREAD = 1e-12
 _SUBSET_SEED, _CEILING_SEED = 0x73756273, 0x6365696C
 Images = Shaped[np.ndarray, "images channels rows columns"]
 Removed = Bool[np.ndarray, "images subsets patch_rows patch_columns"]

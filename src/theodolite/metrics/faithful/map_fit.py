@@ -8,15 +8,13 @@ from jaxtyping import Bool, Float
 from pydantic import Field
 
 from theodolite._stats.sampling import POOLED, draw_other_rows
+from theodolite._stats.subset_fits import correlate_rows, sum_removed
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.metrics.base import Card, NullModel, PerSample, SampleMean, metric
 from theodolite.metrics.shared.map_nulls import pool_maps, use_center, use_edges, use_saturation
 
 OTHER_MAPS = 8
-LEAST_SPREAD = 1e-12
-"""Standard deviation of falls below which nothing depends on what is removed."""
-RELATIVE_ZERO = 1e-20
 _OTHER_SEED = 0x70617463
 Fill = Literal["mean", "blur", "other"]
 FillOption = Annotated[
@@ -54,17 +52,9 @@ def fit_patches(
     n, subsets, rows, columns = removed.shape
     if not n:
         return np.zeros(0)
-    patches = sum_patches(maps, rows, columns).reshape(n, -1, 1)
-    sums = (removed.reshape(n, subsets, -1).astype(float) @ patches)[:, :, 0]
-    first, second = (array - array.mean(axis=1, keepdims=True) for array in (sums, drop))
-    square, square_drop = ((part**2).mean(axis=1) for part in (first, second))
-    constant = square <= RELATIVE_ZERO * (sums**2).mean(axis=1)
-    undefined = square_drop <= np.maximum(
-        LEAST_SPREAD**2, RELATIVE_ZERO * (np.asarray(drop) ** 2).mean(axis=1)
-    )
-    root = np.sqrt(np.where(constant | undefined, 1.0, square * square_drop))
-    fits = np.where(constant, 0.0, np.clip((first * second).mean(axis=1) / root, -1.0, 1.0))
-    return np.where(undefined, np.nan, fits)
+    patches = sum_patches(maps, rows, columns).reshape(n, -1)
+    sums = sum_removed(patches, removed.reshape(n, subsets, -1))
+    return correlate_rows(sums, np.asarray(drop), np.full((n, subsets), 1 / subsets))
 
 
 def _fit_each(evidence: SaliencyEvidence, fill: Sequence[str], maps: Sequence[Maps]) -> PerSample:

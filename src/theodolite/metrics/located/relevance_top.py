@@ -111,9 +111,10 @@ def _mark_object(evidence: SaliencyEvidence) -> SaliencyEvidence:
         "strongest baseline is taken off: of the way from it to 1, 80 % is enough; a convention. A "
         "map that is right in half of the images is half of the way.",
         limitations="A network may use the background, and a faithful map then marks it. Not seen: "
-        "whether the network made the map (a copy of the mask scores 1), relevance below 0, and "
-        "whether the whole object is marked. Where objects are always in the middle, or more "
-        "colorful than the rest, nothing can be told. Color saturation needs the images.",
+        "whether the network made the map (a copy of the mask scores 1), relevance below 0, "
+        "whether maps were chosen because they lie on the object, and whether the whole object is "
+        "marked. Where objects are always in the middle, or more "
+        "colorful than the rest, maps cannot be judged. Color saturation needs the images.",
         cost="one sort of each map",
         template="{value} of the strongest pixels lie on the object ({low}–{high}{best}). "
         "{null}{enough}.",

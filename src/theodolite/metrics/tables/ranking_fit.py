@@ -129,11 +129,17 @@ def compare_rows(values: Float[np.ndarray, "samples groups"]) -> float:
 
 
 def choose_signs(evidence: AttributionEvidence) -> dict[str, Any]:
-    """Return the option ``signs``: one list with negative entries is tested with its signs."""
+    """Return the option ``signs``: a list with negative entries is tested with its signs.
+
+    One that all rows of a table repeat is tested by its sizes, too.
+    """
     values = sum_groups(np.asarray(evidence.values), evidence.groups)
-    one_list = _is_global(evidence) or compare_rows(values) >= ONE_LIST
-    negative = one_list and bool((_mean_list(values, "given") < 0).any())
-    return {"signs": ("given",) if negative else ONLY_SIZES}
+    if not (_mean_list(values, "given") < 0).any():
+        return {"signs": ONLY_SIZES}
+    if _is_global(evidence):
+        return {"signs": ("given",)}
+    alike = compare_rows(values) >= ONE_LIST
+    return {"signs": (*ONLY_SIZES, "given") if alike else ONLY_SIZES}
 
 
 def describe_attributions(evidence: AttributionEvidence) -> dict[str, float]:

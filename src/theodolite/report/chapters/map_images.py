@@ -53,11 +53,11 @@ def map_images(material: RunMaterial, seed: int) -> dict[str, Any] | None:
     chosen = choose_extremes(fits if np.isfinite(fits).any() else hits)
     cards, images = [], []
     for number in chosen:
-        picture = material.image(records[number].file)
-        image = EmbeddedImage.of(picture, f"image-{number}")
+        stored_image = material.image(records[number].file)
+        image = EmbeddedImage.of(stored_image, f"image-{number}")
         images.append(image)
         cards.append(
-            _card(stored, number, image, picture, (float(fits[number]), float(hits[number])))
+            _card(stored, number, image, stored_image, (float(fits[number]), float(hits[number])))
         )
     return {
         "lede": _lede(stored, has_fit=bool(np.isfinite(fits).any())),
@@ -96,7 +96,7 @@ def _card(
     evidence: SaliencyEvidence,
     number: int,
     image: EmbeddedImage,
-    picture: Any,
+    stored_image: Any,
     scored: tuple[float, float],
 ) -> MapExample:
     name = evidence.samples.name(number)
@@ -116,7 +116,7 @@ def _card(
         "" if explained is None else evidence.classes.names[int(explained[number])],
         words,
         tile(image, f"map-image-{number}", f"Image {name}"),
-        data_address(relevance_overlay(picture, relevance, width=image.width, outlined=False)),
+        data_address(relevance_overlay(stored_image, relevance, width=image.width, outlined=False)),
         tile(
             image, f"map-top-{number}", f"Strongest pixels of image {name}: {words}",
             regions=[region], annotation=annotation,

@@ -88,7 +88,7 @@ def _without_no(board: LeaderboardTable) -> str:
 
 
 def _first(board: LeaderboardTable) -> str:
-    """Return who is first, if anybody surely is."""
+    """Return the run that is significantly ahead, if there is one."""
     placed = [row for row in board.standings if row.best_rank is not None]
     leaders = [row for row in placed if row.best_rank == 1]
     if len(leaders) == 1:

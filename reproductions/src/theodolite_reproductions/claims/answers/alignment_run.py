@@ -144,7 +144,7 @@ def _printed_lists(tables: AlignmentTables) -> Iterator[EntryAnswer]:
 
 
 def _ranks(tables: AlignmentTables) -> Iterator[EntryAnswer]:
-    """Return whether those the paper names are in the lowest tenth, among items drawn anew."""
+    """Return whether those the paper names are in the lowest tenth, among items drawn again."""
     for entry, over, names in (
         ("P000-F0-09", "concepts", LOW_CONCEPTS), ("P000-F0-10", "classes", LOW_CLASSES),
     ):  # fmt: skip

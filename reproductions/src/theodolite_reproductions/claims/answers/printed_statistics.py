@@ -121,7 +121,7 @@ def _student(value: float, error: float, df: float, n: int, unit: str) -> Signed
 
 
 def fits(r: float, p: float | str, n: int) -> bool:
-    """Return whether a rounded correlation and a rounded p-value can be of so many units.
+    """Return whether a rounded correlation and a rounded p-value can be of this many units.
 
     Powers of ten are taken as upper bounds.
     """
