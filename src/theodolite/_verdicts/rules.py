@@ -49,13 +49,9 @@ def question_text(score: Score) -> str:
 def verdict(
     score: Score, alpha: float = ALPHA, p: float | None = None, *, validated: bool = True
 ) -> Verdict:
-    """The answer of one score.
+    """Return the verdict on one score; level and p-value are corrected for other questions.
 
-    Args:
-        score: With its intervals and nulls.
-        alpha: The level that its claim is tested at; smaller where other questions were asked too.
-        p: Of its claim, corrected for the other questions; its own if not given.
-        validated: Whether the metric must be validated; not while it is being validated.
+    Without ``validated`` the metric needs no validation record: one is being made.
     """
     p = claim_p(score) if p is None else p
     answered = (
@@ -137,8 +133,7 @@ def _distances(score: Score) -> list[Distance]:
 
 
 def _for_any_claim(score: Score, distances: list[Distance]) -> list[Distance]:
-    """To the nulls without which nothing is claimed: others only make the difference between yes
-    and partly."""
+    """To the nulls without which nothing is claimed; others distinguish yes from partly."""
     return [d for d in distances if not if_not_beaten(score, d.null)] or distances
 
 
