@@ -14,6 +14,7 @@ import theodolite
 from support.runs.command_line import theodolite as command
 from theodolite._planted.examples import plant_example
 from theodolite._runs import run as run_module
+from theodolite._runs import run_content
 from theodolite._runs.folder import run_records
 from theodolite._verdicts import answers as answers_module
 from theodolite.evidence.plugins import is_ours
@@ -25,7 +26,7 @@ NOW = datetime(2020, 1, 1, tzinfo=timezone.utc)
 
 def stop_the_clock() -> None:
     """What a run takes, and when, is not what it says."""
-    for module in (run_module, answers_module):
+    for module in (run_module, run_content, answers_module):
         module.time = SimpleNamespace(monotonic=lambda: 0.0)  # type: ignore[attr-defined]
     run_records.datetime = SimpleNamespace(now=lambda _: NOW)  # type: ignore[attr-defined,misc]
 
