@@ -41,7 +41,7 @@ def check(pages: list[str], result: theodolite.AuditResult) -> None:
         if verdict.score is not None:
             assert verdict.question_text in first
     assert "What was compared with what" in first and "Decided by" in first
-    assert "What this audit does not tell" in second and "How to check this" in second
+    assert "Limits and notes" in second and "How to check this" in second
 
 
 def test_brief_of_concepts_has_two_pages_and_images(

@@ -129,10 +129,10 @@ class Subject:
         """Sentence that says what a faithfulness answer is compared with.
 
         >>> Subject("maps", "resnet18", "model").reference
-        "The reference is the network's own output."
+        "The reference is the explained model's own output."
         """
         return {
-            "model": "The reference is the network's own output.",
+            "model": "The reference is the explained model's own output.",
             "concept_model": "The reference is the model's own output.",
             "given": "The reference is the outputs you gave.",
             "probe_only": f"The reference is {self.linear_probe or 'a linear probe'}, not the "

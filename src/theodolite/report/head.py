@@ -8,6 +8,7 @@ from theodolite._runs.folder.run_records import ExplanationRecord, ProducedRecor
 from theodolite._verdicts.bottom_line import reliance
 from theodolite._verdicts.words import not_evaluated_text
 from theodolite.evidence.subject import Subject
+from theodolite.report.chapters.clean import is_defect_metric
 from theodolite.report.figures.strips import score_strip, strip_key
 from theodolite.report.formulas import with_code
 from theodolite.report.methods import anchor
@@ -48,7 +49,10 @@ def head(
         },
         "verdicts": [card(v, subject, noun) for v in verdicts if v.answer != "not_evaluated"],
         "not_evaluated": with_code(not_evaluated_text(verdicts)),
-        "strip_key": strip_key(f"{100 * record.spec.resampling.level:g} % interval"),
+        "strip_key": strip_key(
+            f"{100 * record.spec.resampling.level:g} % interval",
+            defects=any(v.score is not None and is_defect_metric(v.score) for v in verdicts),
+        ),
         "noun": noun,
     }
 

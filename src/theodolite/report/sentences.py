@@ -32,10 +32,15 @@ def with_noun(text: str, noun: str) -> str:
 def sentence(verdict: Verdict, noun: str = CONCEPTS) -> Markup:
     """Value, interval, strongest baseline, and threshold.
 
-    Where nothing can be told, why not.
+    Where nothing can be told, why not; where a share decides, what the verdict says of it.
     """
     score = verdict.score
-    if score is None or score.interval is None or verdict.answer == "inconclusive":
+    if (
+        score is None
+        or score.interval is None
+        or score.share is not None
+        or verdict.answer == "inconclusive"
+    ):
         return escape(unbroken(f"{verdict.summary[:1].upper()}{verdict.summary[1:]}"))
     metric = catalogue().get(score.metric)
     template = (metric.card.template if metric is not None else "") or PLAIN

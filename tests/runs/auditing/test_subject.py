@@ -134,7 +134,7 @@ def test_a_page_says_of_the_network_what_was_measured_on_it(folders: dict[str, P
         name: page[page.index("<main") : page.index('<section id="limits"')]
         for name, page in pages.items()
     }
-    assert "<em>The reference is the network&#39;s own output.</em>" in heads["own"]
+    assert "<em>The reference is the explained model&#39;s own output.</em>" in heads["own"]
     assert "Post-hoc concept bottleneck (8 concepts) of resnet18, layer4" in heads["own"]
     head = heads["stood_in"]
     assert not BARE.search(head) and 'id="faithful"' not in head

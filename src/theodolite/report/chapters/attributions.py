@@ -1,27 +1,45 @@
-"""Some rows of a table: what was explained, and the features that its attribution names first."""
+"""Four rows of a table: attributions beside the measured effect of removing each feature."""
 
 from dataclasses import dataclass
 
 import numpy as np
+from jaxtyping import Float
 
 from theodolite._runs.report_material import RunMaterial
-from theodolite.evidence.attributions.subsets import rank_features
+from theodolite.evidence.attributions.subsets import rank_features, sum_groups
 from theodolite.evidence.kinds.attribution import AttributionEvidence
+from theodolite.metrics.tables.attribution_fit import (
+    SubsetAnswers,
+    fit_best_attributions,
+    has_signs,
+)
+from theodolite.report.chapters.map_images import choose_extremes
+from theodolite.report.words import minus
 
-ROWS, NAMED = 4, 5
+ROWS, BARS = 4, 8
+LEAST = 1e-4
+"""Of the strongest in the row; less is shown as 0."""
+MAX_MEASURED = 64
+"""Of more features the measured effects are too uncertain to show."""
 
 
 @dataclass(frozen=True)
-class NamedFeature:
-    """One feature of a row."""
+class SignedBar:
+    """A number, and its bar from the middle of 100."""
+
+    text: str
+    x: float
+    width: float
+    css: str
+
+
+@dataclass(frozen=True)
+class FeatureBars:
+    """One feature of a row: what the attribution says, and what was measured."""
 
     name: str
     value: str
-    attribution: str
-    share: float
-    """Of the strongest attribution of the rows that are shown, 0 to 100."""
-    against: bool
-    """Whether it lowers the output."""
+    bars: tuple[SignedBar, ...]
 
 
 @dataclass(frozen=True)
@@ -30,36 +48,67 @@ class ExplainedRow:
 
     sample: str
     output: str
-    features: tuple[NamedFeature, ...]
+    fit: str
+    features: tuple[FeatureBars, ...]
 
 
 def attribution_rows(material: RunMaterial, seed: int) -> list[ExplainedRow]:
-    """Rows drawn at random by the seed of the run; none where it is not about a table."""
+    """Return two rows with the highest and two with the lowest fit; drawn at random without fits.
+
+    None where the run is not about a table.
+    """
     evidence = material.evidence("attribution", seed)
     if not isinstance(evidence, AttributionEvidence):
         return []
-    chosen = np.random.default_rng(seed).permutation(len(evidence))[:ROWS]
-    strongest = float(np.abs(np.asarray(evidence.values)[chosen]).max()) or 1.0
-    return [_row(evidence, int(number), strongest) for number in chosen]
+    tables, fits = [sum_groups(np.asarray(evidence.values), evidence.groups)], None
+    chosen = np.random.default_rng(seed).permutation(len(evidence))[:ROWS].tolist()
+    if evidence.change is not None:
+        signs = "given" if has_signs(evidence) else "ignored"
+        fits = SubsetAnswers(evidence).fit(tables[0], "mixed", signs)
+        chosen = choose_extremes(fits, ROWS)
+        if tables[0].shape[1] <= MAX_MEASURED:
+            measured = fit_best_attributions(evidence[np.array(chosen)])
+            tables.append(np.zeros_like(tables[0]))
+            tables[1][chosen] = measured if signs == "given" else np.abs(measured)
+    rows = np.stack(tables, axis=2)
+    return [_row(evidence, int(number), rows[number], fits) for number in chosen]
 
 
-def _row(evidence: AttributionEvidence, number: int, strongest: float) -> ExplainedRow:
-    values = np.asarray(evidence.values, float)[number]
-    first = rank_features(np.abs(values)[None])[0, :NAMED].tolist()
+def _row(
+    evidence: AttributionEvidence,
+    number: int,
+    values: Float[np.ndarray, "groups columns"],
+    fits: Float[np.ndarray, " samples"] | None,
+) -> ExplainedRow:
+    strongest = np.abs(values).max(axis=0)
+    shares = values / np.where(strongest > 0, strongest, 1.0)
+    first = rank_features(np.abs(shares).max(axis=1)[None])[0, :BARS].tolist()
     features = tuple(
-        NamedFeature(
-            evidence.features.names[j], _value(evidence, number, j), f"{values[j]:+.3g}",
-            round(100 * abs(values[j]) / strongest, 1), bool(values[j] < 0),
+        FeatureBars(
+            *_name_and_value(evidence, number, j),
+            tuple(_bar(float(v), float(s)) for v, s in zip(values[j], shares[j], strict=True)),
         )
         for j in first
-        if values[j] or j == first[0]
-    )  # fmt: skip
-    output = "" if evidence.output is None else f"{evidence.output[number]:.3g}"
-    return ExplainedRow(evidence.samples.name(number), output, features)
+        if np.abs(shares[j]).max() >= LEAST or j == first[0]
+    )
+    output = "" if evidence.output is None else minus(f"{evidence.output[number]:.3g}")
+    fit = "" if fits is None else minus(f"{round(fits[number], 2) + 0.0:.2f}")
+    return ExplainedRow(
+        evidence.samples.name(number), output, fit.replace("nan", "undefined"), features
+    )
 
 
-def _value(evidence: AttributionEvidence, number: int, feature: int) -> str:
-    if evidence.inputs is None:
-        return ""
-    value, names = evidence.inputs[number, feature], evidence.features.categories[feature]
-    return names[int(value)] if names else f"{value:.4g}"
+def _bar(value: float, share: float) -> SignedBar:
+    x, width = 50 + 50 * min(share, 0.0), 50 * abs(share)
+    text = minus(f"{value:+#.3g}".rstrip(".")) if abs(share) >= LEAST else "0"
+    return SignedBar(text, round(x, 1), round(width, 1), "against" if share < 0 else "for")
+
+
+def _name_and_value(evidence: AttributionEvidence, number: int, group: int) -> tuple[str, str]:
+    """Return the name of a feature or a group of them, and its value in the row."""
+    columns = [group] if evidence.groups is None else np.flatnonzero(evidence.groups == group)
+    names = evidence.features if evidence.groups is None else evidence.feature_groups
+    if len(columns) > 1 or evidence.inputs is None:
+        return names.names[group], f"{len(columns)} columns" if len(columns) > 1 else ""
+    value, known = evidence.inputs[number, columns[0]], evidence.features.categories[columns[0]]
+    return names.names[group], known[int(value)] if known else minus(f"{value:.4g}")

@@ -244,11 +244,11 @@ def difference_strip(  # noqa: PLR0913  options are keywords
     return drawing("strip", (width, 25), "", parts, fixed=True)
 
 
-def strip_key(interval: str = "95 % interval") -> list[tuple[Markup, str]]:
+def strip_key(interval: str = "95 % interval", *, defects: bool = True) -> list[tuple[Markup, str]]:
     """What the marks of a strip mean: a drawing and its words, four in all."""
     lane = _StripLane(0.0, 16.0, 3.0, 8.0)
     zones = [Zone("no", 0.0, 1.0), Zone("partly", 1.0, 2.0), Zone("yes", 2.0, 3.0)]
-    null = "strongest baseline; of a defect, a model without it"
+    null = "strongest baseline" + "; of a defect, a model without it" * defects
     entries = [
         (14, [outline("score", "M7 12l-5 -9h10z")], "score"),
         (22, [box("interval", (1, 3), (20, 8), rounded=1)], interval),
