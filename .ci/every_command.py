@@ -30,6 +30,7 @@ TRIED = {
     "data check": "folder mydata",
     "data commit": "pieces",
     "data example": "mydata",
+    "data get": "cub",
     "data info": "folder",
     "data keys": "secret",
     "data list": "",

@@ -27,6 +27,7 @@ extensions = [
     "mathml",
     "tolerant_references",
     "metric_pages",
+    "data_pages",
     "metric_links",
     "sample_sizes",
     "notebook_pages",

@@ -42,14 +42,15 @@ MAKE: Commands = {
     "data": SubGroup(
         {
             "list": Command("data:data_list", "List the data sets that specs can name"),
-            "info": Command("data:data_info", "Show the layout and options of a data set"),
-            "check": Command("data:data_check", "Read a data set and show what it holds"),
+            "info": Command("data:data_info", "Show the page and the options of a data set"),
+            "get": Command("data:data_get", "Download a data set and check its digests"),
+            "check": Command("data:data_check", "Check a data set and show what it holds"),
             "example": Command("data:data_example", "Write a small data set of drawn shapes"),
             "store": Command("data:data_store", "Store evidence in shards, for audits of any size"),
             "commit": Command("data:data_commit", "Commit all finished parts as one bundle"),
             "keys": Command("data:data_keys", "Write a new key for signed checksums of tasks"),
         },
-        "List and check data sets, and store evidence",
+        "Get and check data sets, and store evidence",
     ),
 }
 LOOK_UP: Commands = {

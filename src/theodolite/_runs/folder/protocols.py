@@ -30,6 +30,8 @@ class Protocol:
     title: str
     data: tuple[str, ...]
     """Folders and files that it reads below the data folder."""
+    datasets: tuple[str, ...]
+    """Names of the loaders that it uses."""
     file: Path
     sweep: bool
 
@@ -80,7 +82,23 @@ def _read_protocol(path: Path) -> Protocol:
     base = content if "dataset" in content else read_yaml(path.with_name(content["protocol"]))
     reads = sorted(set(_find_paths(base["dataset"])) | set(_find_paths(base["pipeline"])))
     name = path.name.removesuffix(".yaml")
-    return Protocol(name, content["title"], tuple(reads), path, "dataset" not in content)
+    loaders = tuple(sorted(set(_find_loaders(base["dataset"]))))
+    return Protocol(name, content["title"], tuple(reads), loaders, path, "dataset" not in content)
+
+
+def find_protocols_of(dataset: str) -> tuple[str, ...]:
+    """Return the names of the protocols that use a loader; sweeps are not among them."""
+    named = (p for _, p in sorted(list_protocol_files().items()) if dataset in p.read_text("utf-8"))
+    return tuple(
+        p.name for p in map(_read_protocol, named) if dataset in p.datasets and not p.sweep
+    )
+
+
+def _find_loaders(dataset: dict[str, Any]) -> list[str]:
+    """Return the loader of a spec, and those that it joins or takes forms of."""
+    parts = [str(part[0]) for part in dataset.get("parts", ())]
+    forms = [form.get("of") for form in dataset.get("forms", {}).values()]
+    return [name for name in (dataset["name"], dataset.get("of"), *parts, *forms) if name]
 
 
 def _find_paths(arguments: Any) -> list[str]:

@@ -1,44 +1,68 @@
 """Commands about data sets, and about evidence as data."""
 
 import inspect
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
+from theodolite._runs.expected_figures import rerun_figures
 from theodolite._runs.folder.preparation import create_empty_folder
+from theodolite._runs.folder.protocols import find_protocols_of
 from theodolite._runs.folder.registry import build_registered, find_registered
 from theodolite._runs.folder.spec import Named
 from theodolite._storage.stores import Store
 from theodolite.cli import options as opt
 from theodolite.cli.options import argument, option
-from theodolite.cli.tables import print_table
-from theodolite.errors import EvidenceError
+from theodolite.cli.progress import show_progress
+from theodolite.cli.tables import print_json, print_table
+from theodolite.datasets.card import (
+    DataCard,
+    find_card,
+    format_instructions,
+    format_page,
+    read_card,
+)
+from theodolite.datasets.getting import check_files, get_files
+from theodolite.errors import EvidenceError, VerificationError
 from theodolite.evidence.manifests.adopt_zarr import adopt
 from theodolite.evidence.manifests.commit import commit
 from theodolite.evidence.manifests.unused_files import find_unused_files, parse_age
 from theodolite.evidence.sources.store_rows import store
 
+GET_WORDS = {"allowed": "data get", "instructions": "by hand", "made": "made", "own": "your own"}
 Address = Annotated[str, argument("Folder or address, such as s3://bucket/evidence")]
 
 
-def data_list() -> None:
-    """List the data sets that specs can name."""
+def data_list(as_json: opt.Json = False) -> None:
+    """List the data sets that specs can name, and how to get each."""
+    cards = {name: find_card(point) for name, point in sorted(find_registered("datasets").items())}
+    if as_json:
+        print_json({name: card and card.model_dump(mode="json") for name, card in cards.items()})
+        return
     rows = []
-    for name, point in sorted(find_registered("datasets").items()):
-        lines = (inspect.getdoc(inspect.getmodule(point.load())) or "").splitlines()
-        rows.append((name, lines[0] if lines else ""))
-    print_table(("name", "what it reads"), rows)
+    for name, card in cards.items():
+        size = f"{card.bytes / 1e6:.1f}" if card and card.bytes else ""
+        facts = (card.title, GET_WORDS[card.redistribution], size, card.license) if card else ()
+        rows.append((name, *(facts or ("of another package", "", "", ""))))
+    print_table(("name", "data set", "get", "MB", "license"), rows, right=(3,))
 
 
-def data_info(name: Annotated[str, argument("Name of a data set, as in `data list`")]) -> None:
-    """Show the layout and options of a data set."""
+def _find_loader(name: str) -> EntryPoint:
     known = find_registered("datasets")
     if name not in known:
         raise EvidenceError("data set", repr(name), f"one of {', '.join(sorted(known))}")
-    reader = known[name].load()
-    for text in (inspect.getdoc(inspect.getmodule(reader)), inspect.getdoc(reader)):
+    return known[name]
+
+
+def data_info(name: Annotated[str, argument("Name of a data set, as in `data list`")]) -> None:
+    """Show the page of a data set and the options of its loader."""
+    point = _find_loader(name)
+    card, reader = find_card(point), point.load()
+    texts = [] if card is None else [format_page(card, find_protocols_of(name))]
+    for text in (*texts, inspect.getdoc(inspect.getmodule(reader)), inspect.getdoc(reader)):
         typer.echo(f"{text or ''}\n")
     rows = [
         (option.name, "" if option.default is option.empty else repr(option.default))
@@ -47,24 +71,91 @@ def data_info(name: Annotated[str, argument("Name of a data set, as in `data lis
     print_table(("option", "default"), rows)
 
 
+def data_get(
+    name: Annotated[str, argument("Name of a data set, or the YAML file of a card")],
+    to: Annotated[Path | None, option("Folder to write. Default: data/FOLDER of the card")] = None,
+) -> None:
+    """Download a data set at its pinned revision; check every digest.
+
+    A download that was interrupted continues. Where the license forbids a download, or no digest
+    is known, the source, the terms and the layout are printed, and the exit code is 5.
+    """
+    is_file = name.endswith(".yaml")
+    card = read_card(Path(name)) if is_file else find_card(_find_loader(name))
+    if card is None or card.redistribution == "own":
+        raise EvidenceError(f"data set {name!r}", "data of your own", "a public data set")
+    if card.redistribution == "made":
+        typer.echo(f"{card.title}: the loader computes it, there is nothing to download")
+        return
+    if not card.files:
+        typer.echo(format_instructions(card))
+        raise typer.Exit(VerificationError.exit_code)
+    folder = Path("data", card.folder) if to is None else to
+    for line in get_files(card, folder):
+        typer.echo(line)
+    check = "" if is_file else f": check it with 'theodolite data check {name} {folder}'"
+    typer.echo(f"wrote {folder}{check}")
+
+
 def data_check(
     name: Annotated[str, argument("Name of a data set, as in `data list`")],
-    folder: Annotated[Path, argument("Its folder")],
+    folder: Annotated[Path, argument("Its folder, or its file")],
+    figures: Annotated[
+        bool, option("Rerun the audit of the expected figures", "--figures")
+    ] = False,
 ) -> None:
-    """Read a data set and show what it holds."""
-    opt.check_there(folder)
+    """Check the files of a data set, read it, and show what it holds."""
+    point = _find_loader(name)
+    card, path = find_card(point), _find_path_argument(point)
+    if not folder.exists():
+        raise EvidenceError(f"folder {str(folder)!r}", "nothing there", "a folder")
     resolved = folder.resolve()
-    dataset: Any = build_registered(
-        "datasets", Named(name=name, root=resolved.name), resolved.parent
-    )
-    notes = [("note", note) for note in dataset.notes]
-    if not hasattr(dataset, "at_hand"):  # tables and features: all there is has been read
-        print_table(("", dataset.name), [*dataset.summary(), *notes])
-        return
-    at_hand = dataset.at_hand(np.arange(len(dataset)))
-    facts = [("images", f"{len(dataset):,} listed, {len(at_hand):,} at hand"), *dataset.summary()]
-    print_table(("", dataset.name), [*facts, *notes])
-    dataset.check_images(at_hand)
+    files = check_files(card, resolved) if card is not None and card.files else []
+    named = Named.model_validate({"name": name, path: resolved.name})
+    dataset: Any = build_registered("datasets", named, resolved.parent)
+    facts = dataset.summary() if hasattr(dataset, "summary") else []
+    listed = len(dataset) if hasattr(dataset, "__len__") else 0
+    has_images = hasattr(dataset, "check_images")
+    if has_images:
+        at_hand = dataset.at_hand(np.arange(listed))
+        facts = [("images", f"{listed:,} listed, {len(at_hand):,} at hand"), *facts]
+    notes = [*files, *_count_differences(card, listed if has_images else 0), *dataset.notes]
+    print_table(("", dataset.name), [*facts, *(("note", note) for note in notes)])
+    if has_images:
+        dataset.check_images(at_hand)
+    if figures:
+        _check_figures(name, card, resolved)
+
+
+def _find_path_argument(point: EntryPoint) -> str:
+    """Return the first argument of a loader that is a path."""
+    parameters = inspect.signature(point.load()).parameters.values()
+    return next((p.name for p in parameters if "Path" in str(p.annotation)), "root")
+
+
+def _count_differences(card: DataCard | None, listed: int) -> list[str]:
+    if card is None or not listed or card.n in (None, listed):
+        return []
+    return [f"The card says {card.n:,} {card.unit}."]
+
+
+def _check_figures(name: str, card: DataCard | None, folder: Path) -> None:
+    if card is None or card.expected is None:
+        raise EvidenceError(f"data set {name!r}", "no expected figures", "a card with figures")
+    with show_progress(quiet=False) as progress:
+        values = rerun_figures(name, card.expected, folder, progress)
+    figures = list(zip(card.expected.figures, values, strict=True))
+    rows = [
+        (
+            figure.title, f"{100 * value:.1f} %", f"{100 * figure.value:.1f} %",
+            f"{100 * figure.low:.1f} to {100 * figure.high:.1f} %",
+            "inside" if figure.low <= value <= figure.high else "outside",
+        )
+        for figure, value in figures
+    ]  # fmt: skip
+    print_table(("score", "here", "kept", "interval", ""), rows, right=(1, 2, 3))
+    if any(row[-1] == "outside" for row in rows):
+        raise typer.Exit(VerificationError.exit_code)
 
 
 def data_example(
