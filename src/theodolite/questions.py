@@ -46,7 +46,6 @@ QUESTIONS_BY_KIND: Mapping[str, Mapping[Question, str]] = {
         "exists": "truth=",
         "located": "rationale=, relevance=",
         "faithful": "importance=, effect=",
-        "detects": "value=, truth=",
     },
 }
 """By kind of evidence the questions that apply, each with the arguments that it needs."""

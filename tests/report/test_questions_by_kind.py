@@ -10,6 +10,7 @@ from theodolite._planted.attributions import planted_attributions
 from theodolite._planted.concepts import planted_concepts
 from theodolite._planted.ratings import planted_ratings
 from theodolite._planted.saliency import planted_saliency
+from theodolite._planted.tokens import planted_tokens
 from theodolite._planted.units import planted_units
 from theodolite._verdicts.words import not_evaluated_text
 from theodolite.metrics.catalogue import catalogue
@@ -18,6 +19,7 @@ from theodolite.questions import QUESTIONS, QUESTIONS_BY_KIND, applicable_questi
 PLANTED = {
     "concept": planted_concepts, "attribution": planted_attributions,
     "saliency": planted_saliency, "unit": planted_units, "rating": planted_ratings,
+    "token": planted_tokens,
 }  # fmt: skip
 DECIDING = [metric for metric in catalogue().values() if metric.decides]
 

@@ -73,10 +73,13 @@ def verdicts(
 
 
 def _applicable(scores: Sequence[Score | Failed]) -> dict[Question, str]:
-    """Questions that apply to what was scored, with the arguments that each needs."""
+    """Questions that apply to what was scored, with the arguments that each needs.
+
+    Scores that only inform, such as absorption of latents, make no question applicable.
+    """
     metrics = [catalogue()[score.metric] for score in scores]
     needs = applicable_questions({metric.needs.kind for metric in metrics})
-    scored = {metric.question for metric in metrics}
+    scored = {metric.question for metric in metrics if metric.decides}
     return {q: needs.get(q, "") for q in QUESTIONS if q in needs or q in scored}
 
 

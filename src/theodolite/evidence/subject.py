@@ -68,6 +68,10 @@ class Claim:
     samples: str = "samples"
 
 
+UNNAMED = "the explanation"
+"""What an explanation is called that nobody described."""
+
+
 @dataclass(frozen=True)
 class Subject:
     """Audited explanation, the model it explains, and any stand-in for that model.
@@ -90,6 +94,12 @@ class Subject:
             raise EvidenceError(
                 "subject.outputs", repr(self.outputs), f"one of {', '.join(get_args(Outputs))}"
             )
+
+    @property
+    def is_unstated(self) -> bool:
+        """Whether nobody described the explanation, as in `make_unstated_subject`."""
+        unnamed = self.explanation.partition(" in ")[0] == UNNAMED
+        return unnamed and self == Subject(self.explanation)
 
     @property
     def wording(self) -> Wording:
@@ -159,4 +169,4 @@ class Subject:
 
 def make_unstated_subject(source: str = "") -> Subject:
     """Return the subject of evidence without one: outputs count as given."""
-    return Subject(f"the explanation in {source}" if source else "the explanation")
+    return Subject(f"{UNNAMED} in {source}" if source else UNNAMED)

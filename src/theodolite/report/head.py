@@ -36,7 +36,7 @@ def head(
     title = record.spec.title or record.spec.name
     css, rely, counts = reliance(verdicts)
     claim = explained.claim
-    described = title if subject.outputs == "unknown" else subject.description
+    described = title if subject.outputs == "unknown" else _method(explained)
     return {
         "title": f"“{claim}”" if claim else title,
         "tab": f"{rely.rstrip('.')}: {described}",

@@ -1,6 +1,7 @@
 """Write the sentences on a score in a report, from the template of its metric."""
 
 import math
+import re
 from collections.abc import Mapping
 
 from markupsafe import Markup, escape
@@ -18,6 +19,9 @@ CONCEPTS = "concepts"
 """What concepts are called where the data set has no word of its own."""
 PLAIN = "{title}: {value} ({low}–{high}{best}). {null}{enough}."
 """For a score whose card has no template of its own, such as one of another package."""
+
+NEGATIVE = re.compile(r"(?<=[ \[])-(?=\d)")
+"""Hyphens of the terminal that are minus signs."""
 
 
 def with_noun(text: str, noun: str) -> str:
@@ -41,7 +45,8 @@ def sentence(verdict: Verdict, noun: str = CONCEPTS) -> Markup:
         or score.share is not None
         or verdict.answer == "inconclusive"
     ):
-        return escape(unbroken(f"{verdict.summary[:1].upper()}{verdict.summary[1:]}"))
+        text = NEGATIVE.sub("−", f"{verdict.summary[:1].upper()}{verdict.summary[1:]}")
+        return escape(unbroken(text))
     metric = catalogue().get(score.metric)
     template = (metric.card.template if metric is not None else "") or PLAIN
     filled = escape(template).format(**_fields(score, verdict, noun))

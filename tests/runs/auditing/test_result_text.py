@@ -11,7 +11,7 @@ import pytest
 import theodolite
 from theodolite._planted.examples import plant_example
 from theodolite._runs.auditing.result_file import SCHEMA, json_schema
-from theodolite._runs.auditing.result_text import EXPLANATIONS
+from theodolite._runs.folder.explanation_record import EXPLANATIONS
 from theodolite._verdicts.bottom_line import bottom_line
 from theodolite.evidence.registry import registered_kinds
 

@@ -74,7 +74,7 @@ class AuditResult(AuditAnswers):
     def audited(self) -> str:
         """Which explanation was audited, with its counts."""
         kind = self.source.first[0].kind if self.source.first else ""
-        return describe_audited(self.subject, self.source.name, kind, self.counts)
+        return describe_audited(self.subject, kind, self.counts)
 
     def __getitem__(self, key: Key) -> Score:
         quoted = [v.score for v in self.verdicts if v.score is not None]

@@ -3,46 +3,27 @@
 import textwrap
 from collections.abc import Sequence
 
+from theodolite._runs.folder.explanation_record import describe_explanation
 from theodolite._verdicts.answers import AuditAnswers, stand_in_line
 from theodolite._verdicts.bottom_line import bottom_line
 from theodolite._verdicts.words import not_evaluated_text
 from theodolite.errors import printable
-from theodolite.evidence.subject import Subject, make_unstated_subject
+from theodolite.evidence.subject import Subject
 from theodolite.results import Verdict
 
 WIDTH = 79
 LONGEST_NOTE = 1000
-EXPLANATIONS = {
-    "concept": "Concept scores",
-    "location": "Concept maps",
-    "embedding": "Concept vectors",
-    "intervention": "Concept corrections",
-    "surrogate": "Concepts and importances",
-    "saliency": "Saliency maps",
-    "unit": "Units",
-    "attribution": "Feature attributions",
-    "rating": "Ratings",
-    "edit": "Edited inputs",
-    "token": "Latents at tokens",
-    "judgment": "Answers of judges",
-}
-"""What arrays of a kind are called where nobody described them."""
 
 
-def describe_audited(
-    subject: Subject, source: str, kind: str, counts: Sequence[tuple[str, int]]
-) -> str:
+def describe_audited(subject: Subject, kind: str, counts: Sequence[tuple[str, int]]) -> str:
     """Return what was audited, such as "Concept scores: 400 samples, 8 concepts".
 
     Args:
         subject: The explanation, if it was described.
-        source: Name of the source of the evidence.
         kind: Kind of the first evidence.
         counts: Axes with their sizes.
     """
-    name = subject.description
-    if subject == make_unstated_subject(source):
-        name = EXPLANATIONS.get(kind, name)
+    name = describe_explanation(subject, kind) if subject.is_unstated else subject.description
     sizes = ", ".join(f"{n:,} {axis}" for axis, n in counts)
     return f"{name[:1].upper()}{name[1:]}{': ' if sizes else ''}{sizes}"
 

@@ -23,11 +23,33 @@ DEFAULT_CLAIMS = {
 }
 """What an explanation of a kind says, where nobody put it better."""
 OTHER_CLAIM = Claim("This explanation")
+EXPLANATIONS = {
+    "concept": "Concept scores",
+    "location": "Concept maps",
+    "embedding": "Concept vectors",
+    "intervention": "Concept corrections",
+    "surrogate": "Concepts and importances",
+    "saliency": "Saliency maps",
+    "unit": "Units",
+    "attribution": "Feature attributions",
+    "rating": "Ratings",
+    "edit": "Edited inputs",
+    "token": "Latents at tokens",
+    "judgment": "Answers of judges",
+}
+"""What arrays of a kind are called where nobody described them."""
 COUNTED_AXES = (
     ("classes", "classes"), ("concepts", "concepts"), ("units", "units"),
     ("features", "features"), ("raters", "raters"),
 )  # fmt: skip
 """Axes of evidence that a title counts, with the noun of a claim for each."""
+
+
+def describe_explanation(subject: Subject, kind: str) -> str:
+    """Return the name of the explanation; by the kind of its arrays, if nobody described it."""
+    return (
+        EXPLANATIONS.get(kind, subject.explanation) if subject.is_unstated else subject.explanation
+    )
 
 
 def build_explained_record(
@@ -43,7 +65,7 @@ def build_explained_record(
     claim = claim or DEFAULT_CLAIMS.get(kind, OTHER_CLAIM)
     return ExplanationRecord(
         claim=spec.claim or claim.text,
-        method=subject.explanation,
+        method=describe_explanation(subject, kind),
         model=subject.model or "",
         data=subject.data,
         n=max((len(bundle) for bundle in bundles), default=None),
