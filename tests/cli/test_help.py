@@ -62,7 +62,7 @@ TREE = {
     "": "demo audit report doctor compare gate leaderboard plan export sign verify run explain "
     "dissect sae data metrics evidence",
     "sae": "audit dissect dashboard",
-    "data": "list info check example store commit keys",
+    "data": "list info get check example store commit keys",
     "metrics": "list show validate",
     "papers": "list show sweep findings accept",
 }
