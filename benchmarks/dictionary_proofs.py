@@ -36,8 +36,8 @@ ANY = 1e-9
 
 def real_maps(images: int) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """Maps of the units that are active least often of some, masks of the commonest concepts."""
-    from theodolite.models.backbones import load_backbone  # noqa: PLC0415
     from theodolite.models.features import FeatureExtractor  # noqa: PLC0415
+    from theodolite.models.loading import load_model  # noqa: PLC0415
 
     root = Path(os.environ["THEODOLITE_DATA"])
     data = joined_masks(root, parts=PARTS)
@@ -49,7 +49,7 @@ def real_maps(images: int) -> tuple[np.ndarray, np.ndarray, list[str]]:
     ])  # fmt: skip
     common = np.argsort(-masks.any(axis=(2, 3)).sum(axis=0), kind="stable")[:CONCEPTS]
     weights = root / "efficientnet_lite0" / "efficientnet_lite0_fp16.safetensors"
-    backbone = load_backbone("efficientnet_lite0", weights)
+    backbone = load_model("efficientnet_lite0", weights=weights)
     extract = FeatureExtractor(backbone.network, LAYER)
     parts = []
     for at in range(0, len(rows), 20):

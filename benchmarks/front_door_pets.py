@@ -16,7 +16,7 @@ from captum.attr import IntegratedGradients, LayerGradCam
 
 import theodolite
 from theodolite._storage.images import read_image
-from theodolite.models.backbones import load_backbone
+from theodolite.models.loading import load_model
 
 STEPS, BATCH = 24, 24
 
@@ -31,7 +31,7 @@ def main() -> None:
     torch.set_num_threads(1)
     root = Path(os.environ["THEODOLITE_DATA"])
     weights = root / "efficientnet_lite0" / "efficientnet_lite0_fp16.safetensors"
-    backbone = load_backbone("efficientnet_lite0", weights)
+    backbone = load_model("efficientnet_lite0", weights=weights)
     network, config = backbone.network.float().eval(), backbone.preprocessing
     files = sorted((root / "oxford_pets" / "images").iterdir())
     order = np.random.default_rng(options.seed).permutation(len(files))[: options.images]

@@ -36,7 +36,7 @@ from theodolite.explainers.probing.pixel_removal import (
     RemovalCurves,
     compute_removal_curves,
 )
-from theodolite.models.backbones import load_backbone
+from theodolite.models.loading import load_model
 from theodolite_reproductions.acceptance.printed_removal import PrintedScores, as_printed
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -57,7 +57,10 @@ def network() -> tuple[str, Callable[[np.ndarray], np.ndarray]]:
     folder = Path(os.environ.get("THEODOLITE_DATA", "")) / "efficientnet_lite0"
     weights = folder / "efficientnet_lite0_fp16.safetensors"
     if "THEODOLITE_DATA" in os.environ and weights.is_file():
-        name, module = "EfficientNet-lite0", load_backbone("efficientnet_lite0", weights).network
+        name, module = (
+            "EfficientNet-lite0",
+            load_model("efficientnet_lite0", weights=weights).network,
+        )
     else:
         torch.manual_seed(0)
         sizes = ((3, 16), (16, 32), (32, 64))

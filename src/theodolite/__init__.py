@@ -22,6 +22,7 @@ __all__ = [
     "GateResult",
     "InterventionEvidence",
     "JudgmentEvidence",
+    "LoadedModel",
     "LocationEvidence",
     "Ragged",
     "RatingEvidence",
@@ -56,6 +57,7 @@ __all__ = [
     "ext",
     "gate",
     "load",
+    "load_model",
     "metrics",
     "protocols",
     "score",
@@ -104,6 +106,8 @@ if TYPE_CHECKING:
     from theodolite.language.sae.result import CodeDissection
     from theodolite.language.sae.tokens import TokenDissection, dissect_tokens
     from theodolite.language.sae.writer import SparseActivationWriter
+    from theodolite.models.loaded_model import LoadedModel
+    from theodolite.models.loading import load_model
     from theodolite.results import Score, Verdict
 else:  # a type checker that saw this would take every misspelt name for one of ours
     HOMES = lazy_names(
@@ -151,6 +155,8 @@ else:  # a type checker that saw this would take every misspelt name for one of 
             "_scoring.request": "Resampling",
             "evidence.sources.store_rows": "store",
             "evidence.subject": "Subject",
+            "models.loaded_model": "LoadedModel",
+            "models.loading": "load_model",
             "testing": "testing",
             "_verdicts.gates.outcome": "GateResult",
         },

@@ -11,8 +11,9 @@ from PIL import Image
 from theodolite._storage.arrays import write_safetensors
 from theodolite.datasets.labeled_images import cifar10_zip, cub_images
 from theodolite.errors import EvidenceError, UnsafeInputError
-from theodolite.models.backbones import Backbone, load_backbone
 from theodolite.models.features import FeatureExtractor, Preprocessing
+from theodolite.models.loaded_model import LoadedModel
+from theodolite.models.loading import load_model
 from theodolite.models.patches import (
     compute_embeddings,
     compute_patch_boxes,
@@ -25,14 +26,14 @@ torch = pytest.importorskip("torch")
 nn = torch.nn
 
 
-def toy(*last: Any) -> Backbone:
+def toy(*last: Any) -> LoadedModel:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         network = nn.Sequential(
             nn.Conv2d(3, 8, 3, stride=2), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
             nn.Linear(8, 8), nn.ReLU(), nn.Dropout(0.5), *(last or (nn.Linear(8, 5),)),
         )  # fmt: skip
-    return Backbone("toy", network, Preprocessing((16, 12)), "0")
+    return LoadedModel("toy", network, Preprocessing((16, 12)), "0")
 
 
 def drawn(n: int, rows: int = 20, columns: int = 30) -> list[Image.Image]:
@@ -43,13 +44,13 @@ def drawn(n: int, rows: int = 20, columns: int = 30) -> list[Image.Image]:
     ]
 
 
-def answers(backbone: Backbone, images: list[Image.Image]) -> np.ndarray:
+def answers(backbone: LoadedModel, images: list[Image.Image]) -> np.ndarray:
     batch = torch.from_numpy(np.stack([backbone.preprocessing(p) for p in images]))
     with torch.inference_mode():
         return np.asarray(backbone.network.eval()(batch).numpy())
 
 
-def through_the_head(backbone: Backbone, images: list[Image.Image], batch: int) -> np.ndarray:
+def through_the_head(backbone: LoadedModel, images: list[Image.Image], batch: int) -> np.ndarray:
     weights, bias = get_head(backbone.network, backbone.preprocessing.size)
     return np.asarray(compute_embeddings(backbone, images, batch=batch) @ weights.T + bias)
 
@@ -156,22 +157,24 @@ def test_patches_with_gaps_are_refused(share: float, per_side: int) -> None:
 
 def test_cifar_networks_need_weights_that_fit(tmp_path: Path) -> None:
     with pytest.raises(EvidenceError, match=r"none for 'cifar_resnet20'; needed a .safetensors"):
-        load_backbone("cifar_resnet20")
+        load_model("cifar_resnet20")
     from theodolite.models.cifar_resnet import CifarResNet  # noqa: PLC0415
 
     arrays = {n: t.numpy().copy() for n, t in CifarResNet(3).state_dict().items()}
     write_safetensors(tmp_path / "w.safetensors", arrays)
-    network = load_backbone("cifar_resnet20", tmp_path / "w.safetensors").network
+    network = load_model("cifar_resnet20", weights=tmp_path / "w.safetensors").network
     assert sum(p.numel() for p in network.parameters()) == 269_722  # 0.27 M in the paper
     with pytest.raises(UnsafeInputError, match="tensors that do not fit"):
-        load_backbone("cifar_resnet56", tmp_path / "w.safetensors")
+        load_model("cifar_resnet56", weights=tmp_path / "w.safetensors")
 
 
 @pytest.mark.parametrize(("depth", "step"), [(20, 10), (56, 40)])
 def test_the_real_networks_on_cifar(shared_data: Path, depth: int, step: int) -> None:
     """On the originals they reach 0.92 and 0.94; these images were saved as JPEG."""
     folder = shared_data / "cifar10_resnet20"
-    backbone = load_backbone(f"cifar_resnet{depth}", folder / f"resnet{depth}_cifar10.safetensors")
+    backbone = load_model(
+        f"cifar_resnet{depth}", weights=folder / f"resnet{depth}_cifar10.safetensors"
+    )
     data = cifar10_zip(folder / "cifar10_test_4000_jpeg.zip")
     rows = range(0, 4000, step)
     images = [data.image(row) for row in rows]
@@ -188,7 +191,7 @@ def test_the_real_networks_on_cifar(shared_data: Path, depth: int, step: int) ->
 
 def test_the_real_efficientnet(shared_data: Path) -> None:
     weights = shared_data / "efficientnet_lite0" / "efficientnet_lite0_fp16.safetensors"
-    backbone = load_backbone("efficientnet_lite0", weights)
+    backbone = load_model("efficientnet_lite0", weights=weights)
     data = cub_images(shared_data / "cub200" / "CUB_200_2011")
     images = [data.image(int(row)) for row in np.flatnonzero(data.at_hand)[:4]]
     found = through_the_head(backbone, images, 3)

@@ -15,8 +15,8 @@ from theodolite.evidence.axes import Classes, Samples
 from theodolite.evidence.surrogate_settings import compute_outputs
 from theodolite.metrics.faithful.frame import compute_surrogate_outputs
 from theodolite.metrics.faithful.surrogates import SurrogateError
-from theodolite.models.backbones import Backbone
 from theodolite.models.features import Preprocessing
+from theodolite.models.loaded_model import LoadedModel
 from theodolite.models.patches import Patches
 from theodolite.pipelines.faithfulness.explained_layer import ClassPatches, ExplainedLayer, _head
 from theodolite.pipelines.faithfulness.explanations import (
@@ -32,7 +32,7 @@ EPOCHS = {"sae": 2, "concept_shap": 2, "learned": 2}
 TRAINING = TrainingSettings(**EPOCHS)
 
 
-NO_NETWORK = Backbone("none", torch.nn.Identity(), Preprocessing(), "")
+NO_NETWORK = LoadedModel("none", torch.nn.Identity(), Preprocessing(), "")
 
 
 def planted_layer(seed: int = 0) -> ExplainedLayer:

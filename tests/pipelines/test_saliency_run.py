@@ -27,7 +27,7 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.files import load
 from theodolite.explainers.saliency.methods import explainer
 from theodolite.models.cifar_resnet import CifarResNet
-from theodolite.models.classifiers import load_classifier
+from theodolite.models.loading import load_model
 from theodolite.report.html import write_report
 from theodolite_reproductions.protocols import PROTOCOLS
 
@@ -100,7 +100,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def test_evidence_is_what_the_explainer_gave(finished: tuple[Path, Path]) -> None:
     data, out = finished
     evidence = load(out / "compared" / "saliency" / "seed-0" / "saliency")
-    classifier = load_classifier("cifar_resnet20", data / "network.safetensors")
+    classifier = load_model("cifar_resnet20", weights=data / "network.safetensors")
     images = [
         classifier.preprocessing(Image.open(data / "pets" / "images" / str(name)))
         for name in evidence.samples.ids

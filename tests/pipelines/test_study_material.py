@@ -31,10 +31,9 @@ from theodolite.errors import EvidenceError, UnsafeInputError, VerificationError
 from theodolite.evidence.files import load
 from theodolite.explainers.perturbed_samples import PerturbedSample
 from theodolite.explainers.saliency.methods import explainer
-from theodolite.models.backbones import load_backbone
 from theodolite.models.cifar_resnet import CifarResNet
-from theodolite.models.classifiers import load_classifier
 from theodolite.models.features import FeatureExtractor
+from theodolite.models.loading import load_model
 from theodolite.pipelines.posthoc.pipeline import PosthocPipeline
 from theodolite.pipelines.saliency.pipeline import SaliencyPipeline, _draw_rows
 from theodolite.pipelines.study import twins
@@ -65,7 +64,7 @@ def write_pets(root: Path, n: int = 14) -> None:
     torch.manual_seed(0)
     network = CifarResNet(3)
     save_network(network, root)
-    prepare = load_classifier("cifar_resnet20", root / "net.safetensors").preprocessing
+    prepare = load_model("cifar_resnet20", weights=root / "net.safetensors").preprocessing
     batch = np.stack([prepare(Image.open(p)) for p in sorted((root / "pets" / "images").iterdir())])
     weights, bias = list(network.parameters())[-2:]
     with torch.no_grad():  # so that not all images are of one class
@@ -149,7 +148,7 @@ def test_every_image_by_every_technique(root: Path, made: tuple[Path, Material])
 def test_maps_are_those_of_the_network(root: Path, made: tuple[Path, Material]) -> None:
     """From the file to the colors, once more and by hand."""
     folder, material = made
-    classifier = load_classifier("cifar_resnet20", root / "net.safetensors")
+    classifier = load_model("cifar_resnet20", weights=root / "net.safetensors")
     signs = {"grad_cam": False, "saliency": True, "integrated_gradients": False}
     for one in material.of("real"):
         image = Image.open(root / "pets" / "images" / one.image_key).convert("RGB")
@@ -335,7 +334,7 @@ def test_concepts_of_a_bottleneck(tmp_path: Path) -> None:
     assert read_material(tmp_path / "out") == made
     assert [one.kind for one in made.instances] == ["real"] * 2 + ["training"] * 3 + ["gold"]
     tests = {data.images[row] for row in np.flatnonzero(data.is_test)}
-    backbone = load_backbone("test_resnet", tmp_path / "net.safetensors")
+    backbone = load_model("test_resnet", weights=tmp_path / "net.safetensors")
     extract = FeatureExtractor(backbone.network, backbone.layer)
     for one in made.instances:
         assert one.image_key in tests and one.technique == "linear_head"

@@ -11,9 +11,9 @@ from PIL import Image
 
 from support.networks.tiny_networks import tiny_clip, tiny_open_clip, tiny_siglip
 from theodolite.errors import EvidenceError, UnsafeInputError
-from theodolite.models.classifier import Classifier
-from theodolite.models.classifiers import load_classifier
 from theodolite.models.features import Preprocessing
+from theodolite.models.loaded_model import LoadedModel
+from theodolite.models.loading import load_model
 from theodolite_reproductions.acceptance.image_text import ImageTextEmbedding, load_embedding
 from theodolite_reproductions.acceptance.sentence_embedding import MiniLM, load_minilm
 
@@ -34,11 +34,11 @@ def minilm(shared_data: Path) -> MiniLM:
 
 
 @pytest.fixture(scope="module")
-def classifier(shared_data: Path) -> Classifier:
+def classifier(shared_data: Path) -> LoadedModel:
     folder = shared_data / "efficientnet_lite0"
     names = json.loads((folder / "imagenet1k_class_names.json").read_text())
-    return load_classifier(
-        "efficientnet_lite0", folder / "efficientnet_lite0_fp16.safetensors", classes=names
+    return load_model(
+        "efficientnet_lite0", weights=folder / "efficientnet_lite0_fp16.safetensors", classes=names
     )
 
 
@@ -139,7 +139,7 @@ def test_the_stand_in_is_probabilities_times_names(minilm: MiniLM, shared_data: 
     assert isinstance(found, ImageTextEmbedding)
 
 
-def test_the_stand_in_knows_a_cat_from_a_dog(classifier: Classifier, shared_data: Path) -> None:
+def test_the_stand_in_knows_a_cat_from_a_dog(classifier: LoadedModel, shared_data: Path) -> None:
     found = load_embedding("stand_in", weights=shared_data / "minilm_int8", classifier=classifier)
     words = found.texts(["a photo of a cat", "a photo of a dog"])
     files = sorted((shared_data / "oxford_pets").rglob("*.jpg"))
@@ -151,14 +151,14 @@ def test_the_stand_in_knows_a_cat_from_a_dog(classifier: Classifier, shared_data
     assert right.mean() >= 0.9
 
 
-def planted_classifier(classes: tuple[str, ...]) -> Classifier:
+def planted_classifier(classes: tuple[str, ...]) -> LoadedModel:
     """Logits are the mean colors of an image."""
 
     class Colors(torch.nn.Module):
         def forward(self, batch: Any) -> Any:
             return batch.mean(dim=(2, 3))
 
-    return Classifier("colors", Colors(), Preprocessing((32, 32)), "", classes)
+    return LoadedModel("colors", Colors(), Preprocessing((32, 32)), "", classes)
 
 
 # ---- CLIP and SigLIP

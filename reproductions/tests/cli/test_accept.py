@@ -199,8 +199,8 @@ def test_tune(
     pytest.importorskip("torch")
     import torch  # noqa: PLC0415
 
-    from theodolite.models.backbones import Backbone  # noqa: PLC0415
     from theodolite.models.features import Preprocessing  # noqa: PLC0415
+    from theodolite.models.loaded_model import LoadedModel  # noqa: PLC0415
     from theodolite_reproductions.acceptance import tuning_columns  # noqa: PLC0415
 
     colors = np.random.default_rng(0).random((80, 3))
@@ -211,9 +211,9 @@ def test_tune(
                      features=("embedding",), rendering={"values": "as they are"})  # fmt: skip
     save_scorer(tmp_path / "score", LearnedScore(scorer, card, np.linspace(0, 1, 101)))
     network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 8 * 8, 2))
-    tiny = Backbone("tiny", network.eval(), Preprocessing((8, 8)), "")
+    tiny = LoadedModel("tiny", network.eval(), Preprocessing((8, 8)), "")
     monkeypatch.setattr(embedding, "load_embedding", lambda *_, **__: Colors())
-    monkeypatch.setattr(tuning_columns, "load_backbone", lambda *_: tiny)
+    monkeypatch.setattr(tuning_columns, "load_model", lambda *_, **__: tiny)
 
     def explainer(name: str, network: Any, *, seed: int, options: Any) -> Any:
         assert (name, seed) == ("lime", 3)

@@ -20,7 +20,7 @@ from theodolite.dissection.formula import Formula
 from theodolite.dissection.search import FormulaSearch, UnitFormula
 from theodolite.errors import EvidenceError
 from theodolite.evidence.pipeline_output import WorkContext
-from theodolite.models.backbones import load_backbone
+from theodolite.models.loading import load_model
 from theodolite.pipelines.features import compute_feature_maps
 from theodolite_reproductions.detection.alternatives import DissectionAlternative, own_accuracy
 
@@ -96,7 +96,7 @@ def test_units_under_other_choices(tables: dict[str, Any]) -> None:
 def test_the_networks_own_accuracy(root: Path) -> None:
     data = mask_folder(root / "masks")
     assert data.labels is not None
-    backbone = load_backbone("test_resnet", root / "weights.safetensors")
+    backbone = load_model("test_resnet", weights=root / "weights.safetensors")
     rows = np.arange(len(data))
     maps = compute_feature_maps(
         data, rows, backbone, None, WorkContext(seeds=(0,), cache=root / "cache")

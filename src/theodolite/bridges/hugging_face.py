@@ -31,7 +31,7 @@ from theodolite.results import Score
 if TYPE_CHECKING:
     from huggingface_hub import EvalResultEntry
 
-    from theodolite.models.classifier import Classifier
+    from theodolite.models.loaded_model import LoadedModel
 
 SPLITS = {"train": "train", "test": "test", "validation": "test"}
 MARKS = {None: "", 0: "0", 1: "1"}
@@ -97,15 +97,15 @@ def concept_data(  # noqa: PLR0913  each column is named
     return folder(target)
 
 
-def classifier(source: str | Path) -> "Classifier":
+def classifier(source: str | Path) -> "LoadedModel":
     """The image classifier of a folder that ``save_pretrained`` wrote, or of a name on the hub.
 
     What it wants of images is read as well; the hub is the one that the user's own settings
     name. Lost: any processing that is written as code.
     """
-    from theodolite.models.classifiers import load_classifier  # noqa: PLC0415
+    from theodolite.models.loading import load_model  # noqa: PLC0415
 
-    return load_classifier(f"transformers:{source}")
+    return load_model(f"hf:{source}")
 
 
 def eval_result_entries(

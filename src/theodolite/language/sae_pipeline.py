@@ -19,7 +19,7 @@ from theodolite.evidence.pipeline_output import ComparedModel, Produced, WorkCon
 from theodolite.evidence.subject import Claim, Subject
 from theodolite.language.models.dictionaries import FeatureDictionary, compute_sparse_codes
 from theodolite.language.models.hooked import HookedModel, Ids
-from theodolite.language.models.loading import LoadedModel, load_language_model, randomize_weights
+from theodolite.language.models.loading import LanguageModel, load_language_model, randomize_weights
 from theodolite.language.models.sae_lens import read_sae_lens_folder
 from theodolite.language.models.token_evidence import SequenceLabels, TokenSettings, token_ids
 from theodolite.language.models.trained_dictionaries import (
@@ -185,7 +185,7 @@ class LanguageFeaturesPipeline:
         return Layer(network, ids, activations.astype(np.float64))
 
     def _notes(
-        self, data: ConceptTexts, loaded: LoadedModel, texts: int, *, splice: bool
+        self, data: ConceptTexts, loaded: LanguageModel, texts: int, *, splice: bool
     ) -> list[str]:
         start = loaded.tokenizer.convert_ids_to_tokens(loaded.start(self.start_token))
         notes = [
@@ -211,7 +211,7 @@ class LanguageFeaturesPipeline:
 
 
 def _ids(
-    loaded: LoadedModel, data: ConceptTexts, most: int
+    loaded: LanguageModel, data: ConceptTexts, most: int
 ) -> tuple[Int[np.ndarray, " rows"], list[list[int]]]:
     """Return the tokens of all non-empty texts, and which texts these are."""
     ids = [

@@ -32,6 +32,34 @@ class Preprocessing:
         return np.ascontiguousarray(((numbers - center) / spread).transpose(2, 0, 1))
 
 
+def as_preprocessing(preprocessing: Any) -> Preprocessing | None:
+    """Return how a network wants its images, from some of "size", "mean" and "std"."""
+    if preprocessing is None or isinstance(preprocessing, Preprocessing):
+        return preprocessing
+    try:
+        settings = dict(preprocessing)
+        size = np.broadcast_to(np.asarray(settings.pop("size", 224), int), 2)
+        if size.min() < 1:
+            raise ValueError
+        numbers = {
+            name: tuple(np.broadcast_to(np.asarray(settings.pop(old), float), 3).tolist())
+            for name, old in (("mean", "mean"), ("spread", "std"))
+            if old in settings
+        }
+    except (TypeError, ValueError) as error:
+        raise _no_preprocessing(preprocessing) from error
+    if settings or 0.0 in numbers.get("spread", ()):
+        raise _no_preprocessing(preprocessing)
+    return Preprocessing(size=(int(size[0]), int(size[1])), **numbers)
+
+
+def _no_preprocessing(preprocessing: Any) -> EvidenceError:
+    return EvidenceError(
+        "preprocessing", repr(preprocessing)[:80], 'some of "size", "mean" and "std"',
+        'e.g. {"size": (32, 32), "mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}.',
+    )  # fmt: skip
+
+
 class FeatureExtractor:
     """Runs a network and returns the output of one layer as maps.
 
@@ -106,7 +134,9 @@ class FeatureExtractor:
 
 def _copy(output: Any) -> Any:
     """Copy a layer's output, since a later layer may overwrite it in place."""
-    first = output[0] if isinstance(output, tuple) else output
+    # a ModelOutput of transformers has several tensors
+    first = getattr(output, "last_hidden_state", output)
+    first = first[0] if isinstance(first, tuple) else first
     return first.clone() if hasattr(first, "clone") else first
 
 
@@ -114,12 +144,16 @@ def find_module(network: "torch.nn.Module", name: str) -> "torch.nn.Module":
     try:
         if not name:
             raise AttributeError(name)  # the whole network is no layer with places
-        return network.get_submodule(name)
+        module = network.get_submodule(name)
     except AttributeError as error:
         known = [n for n, _ in network.named_modules() if n and n.count(".") < 2]
         raise EvidenceError(
             "layer", repr(name), f"the name of a module, such as {', '.join(known[-8:])}"
         ) from error
+    from torch import nn  # noqa: PLC0415
+
+    # a list of layers is never called itself; its last element is
+    return module[-1] if isinstance(module, nn.ModuleList) else module
 
 
 @contextmanager

@@ -9,8 +9,8 @@ from jaxtyping import Float, Int
 from PIL import Image
 
 from theodolite.errors import EvidenceError
-from theodolite.models.backbones import Backbone
 from theodolite.models.features import set_evaluation_mode
+from theodolite.models.loaded_model import LoadedModel
 
 if TYPE_CHECKING:
     import torch
@@ -28,7 +28,7 @@ class Patches:
 
 
 def compute_patch_embeddings(
-    backbone: Backbone,
+    backbone: LoadedModel,
     images: Iterable[Image.Image],
     *,
     share: float = 5 / 13,
@@ -80,7 +80,7 @@ def compute_patch_boxes(
 
 
 def compute_embeddings(
-    backbone: Backbone, images: Iterable[Image.Image], *, batch: int = 64
+    backbone: LoadedModel, images: Iterable[Image.Image], *, batch: int = 64
 ) -> Float[np.ndarray, "images dimensions"]:
     """Return the input of the network's last linear layer: usually pooled features."""
     import torch  # noqa: PLC0415

@@ -17,8 +17,9 @@ from theodolite._storage.paths import sha256_of
 from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.pipeline_output import WorkContext
 from theodolite.evidence.workers import Work
-from theodolite.models.backbones import Backbone, load_backbone
 from theodolite.models.features import FeatureExtractor, Preprocessing
+from theodolite.models.loaded_model import LoadedModel
+from theodolite.models.loading import load_model
 
 if TYPE_CHECKING:
     import torch
@@ -72,7 +73,7 @@ class ImageFiles(Protocol):
 def compute_feature_maps(
     data: ImageFiles,
     rows: Int[np.ndarray, " n"],
-    backbone: Backbone,
+    backbone: LoadedModel,
     layer: str | None,
     context: WorkContext,
 ) -> FeatureMaps:
@@ -115,7 +116,7 @@ def compute_feature_maps(
 class Extracts:
     """A network with its layer; loaded from its file once per process."""
 
-    def __init__(self, backbone: Backbone, layer: str) -> None:
+    def __init__(self, backbone: LoadedModel, layer: str) -> None:
         self._backbone, self._layer = backbone, layer
 
     def __call__(self) -> tuple[FeatureExtractor, Preprocessing]:
@@ -132,7 +133,7 @@ class Extracts:
 
 @lru_cache(maxsize=1)
 def _load(name: str, weights: Path | None, layer: str) -> Extracts:
-    return Extracts(load_backbone(name, weights), layer)
+    return Extracts(load_model(name, weights=weights), layer)
 
 
 def _capture(

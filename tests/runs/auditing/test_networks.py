@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import theodolite
-from theodolite._runs.auditing.network import _seen, network_evidence
+from theodolite._runs.auditing.network import _describe_inputs, network_evidence
 from theodolite._runs.folder.checksums import write_checksums
 from theodolite._runs.folder.run_records import ProducedRecord
 from theodolite._runs.recomputation import recompute
@@ -18,7 +18,7 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.files import load
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.metrics.faithful.frame import compute_surrogate_outputs
-from theodolite.models.backbones import has_timm_config, wrap_backbone
+from theodolite.models.loading import load_model
 from theodolite.pipelines.posthoc.network import warn_about_class_order
 
 torch = pytest.importorskip("torch")
@@ -172,8 +172,8 @@ def test_a_network_that_timm_did_not_make(shapes: Path) -> None:
     assert network.training and not norm.training
     assert "Images were stretched to 32 × 32; mean 0.5, 0.5, 0.5" in given.notes[-1]
     assert given.subject is not None and given.subject.outputs == "probe_only"
-    assert "GUESSED, as for ImageNet" in _seen(wrap_backbone(network), guessed=True)
-    assert not has_timm_config(network) and has_timm_config(timm.create_model("test_resnet"))
+    assert "GUESSED, as for ImageNet" in _describe_inputs(load_model(network))
+    assert not load_model(timm.create_model("test_resnet")).guessed
     for wrong in ({"sise": 3}, {"size": 0}, {"std": 0}, 3, {"mean": (1, 2)}):
         with pytest.raises(EvidenceError, match="preprocessing"):
             network_evidence(network, "0", data, preprocessing=wrong)

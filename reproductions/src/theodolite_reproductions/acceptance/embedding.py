@@ -15,8 +15,8 @@ from theodolite._storage.arrays import read_npy, write_npy
 from theodolite._storage.text import read_json
 from theodolite.errors import UnsafeInputError
 from theodolite.evidence.pipeline_output import Progress, WorkContext, silent
-from theodolite.models.classifier import Classifier
-from theodolite.models.classifiers import load_classifier
+from theodolite.models.loaded_model import LoadedModel
+from theodolite.models.loading import load_model
 from theodolite.pipelines.features import compute_weights_digest
 from theodolite_reproductions.acceptance.image_text import ImageTextEmbedding, load_embedding
 
@@ -94,11 +94,11 @@ class StandsIn:
     class_names: Path | None = None
     """A JSON list, in the order of the logits; where the library does not know them."""
 
-    def load(self) -> Classifier | None:
+    def load(self) -> LoadedModel | None:
         """The network with the names of its classes."""
         if not self.name:
             return None
-        return load_classifier(self.name, self.weights, classes=self.classes())
+        return load_model(self.name, weights=self.weights, classes=self.classes())
 
     def classes(self) -> tuple[str, ...]:
         """The names in the file."""

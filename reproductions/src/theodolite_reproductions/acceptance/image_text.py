@@ -10,8 +10,8 @@ from jaxtyping import Float
 from PIL import Image
 
 from theodolite.errors import EvidenceError
-from theodolite.models.classifier import BATCH, Classifier
-from theodolite.models.classifiers import ZERO_SHOT
+from theodolite.models.loaded_model import BATCH, LoadedModel
+from theodolite.models.loading import CLIP
 from theodolite_reproductions.acceptance.sentence_embedding import MiniLM, load_minilm
 
 
@@ -47,7 +47,7 @@ class StandIn:
     """A classifier's guess, said in words: what is used where no CLIP is at hand."""
 
     language: MiniLM
-    classifier: Classifier
+    classifier: LoadedModel
     names: Float[np.ndarray, "classes dimensions"]
     """The vectors of the classes' names."""
     name: str = "stand_in"
@@ -120,7 +120,7 @@ def load_embedding(
     name: str,
     *,
     weights: Path | None = None,
-    classifier: Classifier | None = None,
+    classifier: LoadedModel | None = None,
     normalized: bool | None = None,
 ) -> ImageTextEmbedding:
     """An embedding by name.
@@ -136,11 +136,11 @@ def load_embedding(
         normalized: Whether CLIP's and SigLIP's vectors are scaled to length 1. Without, CLIP's are
             and SigLIP's are not, as in the learned metric that was published.
     """
-    if name.partition(":")[0] in ZERO_SHOT:
+    if name.partition(":")[0] in CLIP:
         return _two_towers(name, weights, normalized=normalized)
     if name not in ("minilm", "stand_in"):
         raise EvidenceError(
-            "embedding", repr(name), f"minilm, stand_in, or a model of {' or '.join(ZERO_SHOT)}"
+            "embedding", repr(name), f"minilm, stand_in, or a model of {' or '.join(CLIP)}"
         )
     if weights is None:
         raise EvidenceError(
@@ -151,7 +151,7 @@ def load_embedding(
     if classifier is None or not classifier.classes:
         raise EvidenceError(
             "classifier", "none that names its classes", "one",
-            "Pass classifier=load_classifier(..., classes=names).",
+            "Pass classifier=theodolite.load_model(..., classes=names).",
         )  # fmt: skip
     language = load_minilm(weights)
     return StandIn(language, classifier, language.texts(classifier.classes))

@@ -11,7 +11,7 @@ from theodolite.evidence.axes import Classes, Concepts, Samples
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.explainers.discovery.methods import METHODS
 from theodolite.explainers.discovery.protocol import Discovery
-from theodolite.models.backbones import Backbone
+from theodolite.models.loaded_model import LoadedModel
 from theodolite_reproductions.surrogates.rest_of_network import RestOfNetwork
 
 MOST_PLACES = 2000
@@ -31,7 +31,7 @@ class MiddleImages:
     samples: Samples
 
 
-def middle_images(data: LabeledImages, backbone: Backbone, n_test: int) -> MiddleImages:
+def middle_images(data: LabeledImages, backbone: LoadedModel, n_test: int) -> MiddleImages:
     """Some images of each class: as many as the slopes need, and ``n_test`` to be explained."""
     train, test = (
         _even(data.labels, part & data.at_hand, n)

@@ -13,7 +13,7 @@ from theodolite.datasets.masks.mask_data import MaskData
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Samples
 from theodolite.evidence.pipeline_output import WorkContext
-from theodolite.models.backbones import Backbone
+from theodolite.models.loaded_model import LoadedModel
 from theodolite.models.patches import compute_embeddings
 from theodolite.pipelines.faithfulness.explained_layer import ExplainedLayer
 from theodolite.pipelines.features import check_pooled
@@ -60,7 +60,7 @@ def attribute_layer(
 
 
 def area_layer(
-    data: MaskData, target: str, backbone: Backbone, digest: str, context: WorkContext
+    data: MaskData, target: str, backbone: LoadedModel, digest: str, context: WorkContext
 ) -> tuple[ExplainedLayer, dict[str, float]]:
     """A linear layer for one number: the logarithm of how much of an image a concept covers.
 
@@ -126,7 +126,7 @@ def _share(data: MaskData, row: int, number: int) -> float:
 
 
 def _embedded(
-    data: MaskData, rows: Int[np.ndarray, " n"], backbone: Backbone, digest: str,
+    data: MaskData, rows: Int[np.ndarray, " n"], backbone: LoadedModel, digest: str,
     context: WorkContext,
 ) -> Float[np.ndarray, "n dimensions"]:  # fmt: skip
     """Embedded once and kept."""

@@ -10,7 +10,8 @@ from theodolite.datasets.labeled_images import LabeledImages
 from theodolite.datasets.masks.mask_data import MaskData
 from theodolite.errors import EvidenceError
 from theodolite.evidence.pipeline_output import ComparedModel, Produced, WorkContext
-from theodolite.models.backbones import Backbone, load_backbone
+from theodolite.models.loaded_model import LoadedModel
+from theodolite.models.loading import load_named_model
 from theodolite.pipelines.faithfulness.explained_layer import (
     ExplainedLayer,
     FoundOn,
@@ -59,7 +60,7 @@ class FaithfulnessStudyPipeline(FaithfulnessPipeline):
         return self._make_other(data, context)
 
     def make_more_models(
-        self, layer: ExplainedLayer, data: LabeledImages, backbone: Backbone,
+        self, layer: ExplainedLayer, data: LabeledImages, backbone: LoadedModel,
         context: WorkContext,
     ) -> Iterator[ComparedModel]:  # fmt: skip
         """Yield the settings of the check, and explanations of layers in the middle."""
@@ -88,7 +89,7 @@ class FaithfulnessStudyPipeline(FaithfulnessPipeline):
             layer, facts = attribute_layer(data, self.pooled, self.outputs, self.images)
             layers = [replace(layer, found_on=on) for on in self.found_on]
         else:
-            backbone = load_backbone(self.backbone, self.weights)
+            backbone = load_named_model(self.backbone, weights=self.weights)
             digest = compute_backbone_digest(self.weights, self.backbone)
             layer, facts = area_layer(data, self.target, backbone, digest, context)
             layers = [layer]
@@ -119,7 +120,7 @@ class FaithfulnessStudyPipeline(FaithfulnessPipeline):
         )  # fmt: skip
 
     def _middle(
-        self, data: LabeledImages, backbone: Backbone, context: WorkContext
+        self, data: LabeledImages, backbone: LoadedModel, context: WorkContext
     ) -> Iterator[ComparedModel]:
         if not self.layers:
             return

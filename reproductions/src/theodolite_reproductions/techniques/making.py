@@ -19,8 +19,8 @@ from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.evidence.pipeline_output import WorkContext
 from theodolite.evidence.workers import Arrays, Work
 from theodolite.explainers.concepts.methods import concept_explainer
-from theodolite.models.backbones import load_backbone
 from theodolite.models.concept_bank import ConceptBank
+from theodolite.models.loading import load_named_model
 from theodolite.models.posthoc import PosthocBottleneck
 from theodolite.pipelines.features import compute_feature_maps, compute_network_digest
 from theodolite.pipelines.posthoc.pipeline import PosthocPipeline
@@ -202,7 +202,7 @@ def concepts_of(
     bank = ConceptBank(facades.concepts, model["vectors"], model["intercepts"], model["means"])
     head = PosthocBottleneck(bank, pipeline.projection, model["weights"], model["bias"])
     every = np.arange(len(data))
-    backbone = load_backbone(network.backbone, weights)
+    backbone = load_named_model(network.backbone, weights=weights)
     values = head.concepts(compute_feature_maps(data, every, backbone, None, context).pooled())
     styles = np.asarray(head.predict(values), np.int64)
     return [

@@ -1,11 +1,8 @@
 """A network at hand, a layer and images with concepts: made into evidence for every question."""
 
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from theodolite._runs.auditing.sources import EvidenceSource
 from theodolite._runs.folder.registry import build_registered
@@ -17,8 +14,7 @@ from theodolite.evidence.pipeline_output import Progress, WorkContext, silent
 
 if TYPE_CHECKING:
     from theodolite.datasets.concept_data import ConceptData
-    from theodolite.models.backbones import Backbone
-    from theodolite.models.features import Preprocessing
+    from theodolite.models.loaded_model import LoadedModel
 
 SEEDS = (0, 1, 2)
 """Examples of concepts are drawn anew for each."""
@@ -36,7 +32,7 @@ def network_evidence(
 
     The network is only looked at: it stays in its mode, on its device, and keeps no hook.
     """
-    from theodolite.models.backbones import has_timm_config, load_backbone, wrap_backbone  # noqa: PLC0415
+    from theodolite.models.loading import load_model  # noqa: PLC0415
 
     for name, value in (("model", model), ("data", data)):
         if value is None:
@@ -44,14 +40,7 @@ def network_evidence(
                                 "Give both `model` and `data`.")  # fmt: skip
     images = concept_data(data, dataset)
     require("torch", "model", "torch")
-    custom_preprocessing = _preprocessing(preprocessing)
-    if isinstance(model, str):
-        backbone = load_backbone(model)
-        backbone = replace(backbone, preprocessing=custom_preprocessing or backbone.preprocessing)
-    elif hasattr(model, "named_modules") and callable(model):
-        backbone = wrap_backbone(model, custom_preprocessing)
-    else:
-        raise EvidenceError("model", type(model).__name__, "a torch module, or a name of timm")
+    backbone = load_model(model, preprocessing=preprocessing)
     if not (layer or backbone.layer):
         raise EvidenceError("layer", "none", "the name of a module, such as 'layer4'")
     posthoc = import_late("pipelines.posthoc.pipeline")
@@ -65,7 +54,7 @@ def network_evidence(
         inputs=produced.inputs,
         notes=(
             *produced.notes,
-            _seen(backbone, guessed=custom_preprocessing is None and not has_timm_config(model)),
+            _describe_inputs(backbone),
         ),
         facts=tuple(produced.facts),
         tables=produced.tables,
@@ -75,40 +64,10 @@ def network_evidence(
     )
 
 
-def _preprocessing(preprocessing: Any) -> "Preprocessing | None":
-    """Return how the network wants its images, as the caller says it."""
-    from theodolite.models.features import Preprocessing  # noqa: PLC0415
-
-    if preprocessing is None or isinstance(preprocessing, Preprocessing):
-        return preprocessing
-    try:
-        settings = dict(preprocessing)
-        size = np.broadcast_to(np.asarray(settings.pop("size", 224), int), 2)
-        if size.min() < 1:
-            raise ValueError
-        numbers = {
-            name: tuple(np.broadcast_to(np.asarray(settings.pop(old), float), 3).tolist())
-            for name, old in (("mean", "mean"), ("spread", "std"))
-            if old in settings
-        }
-    except (TypeError, ValueError) as error:
-        raise _no_preprocessing(preprocessing) from error
-    if settings or 0.0 in numbers.get("spread", ()):
-        raise _no_preprocessing(preprocessing)
-    return Preprocessing(size=(int(size[0]), int(size[1])), **numbers)
-
-
-def _no_preprocessing(preprocessing: Any) -> EvidenceError:
-    return EvidenceError(
-        "preprocessing", repr(preprocessing)[:80], 'some of "size", "mean" and "std"',
-        'e.g. {"size": (32, 32), "mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}.',
-    )  # fmt: skip
-
-
-def _seen(backbone: "Backbone", *, guessed: bool) -> str:
+def _describe_inputs(backbone: "LoadedModel") -> str:
     """What the network was shown."""
     size = " × ".join(map(str, backbone.preprocessing.size))
-    if guessed:
+    if backbone.guessed:
         return (
             f"GUESSED, as for ImageNet: images were stretched to {size} and normalized with "
             f"ImageNet's mean and spread, for {backbone.name} does not say what it was trained on. "

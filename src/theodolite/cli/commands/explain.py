@@ -21,7 +21,7 @@ from theodolite.explainers.saliency.methods import TECHNIQUES, explainer
 from theodolite.report.overlays import relevance_overlay
 
 if TYPE_CHECKING:
-    from theodolite.models.classifier import Classifier
+    from theodolite.models.loaded_model import LoadedModel
 
 
 def explain(
@@ -116,7 +116,6 @@ def _explain(
     how: tuple[str | None, int | None, int],
     places: dict[tuple[Path, str], Path],
 ) -> list[dict[str, Any]]:
-    from theodolite.models.classifiers import load_classifier
 
     layer, target, seed = how
     opened = [read_image(path) for path in images]
@@ -147,7 +146,7 @@ def _names(path: Path | None) -> tuple[str, ...]:
 
 
 def _predict_targets(
-    classifier: "Classifier", opened: Sequence[Image.Image], target: int | None
+    classifier: "LoadedModel", opened: Sequence[Image.Image], target: int | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The images as the network wants them, the class of each, and its probability."""
     numbers = np.stack([classifier.preprocessing(image) for image in opened])

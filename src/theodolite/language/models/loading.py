@@ -19,7 +19,7 @@ CAUSAL = ("ForCausalLM", "LMHeadModel")
 
 
 @dataclass(frozen=True, eq=False)
-class LoadedModel:
+class LanguageModel:
     """A language model and its tokenizer."""
 
     model: Any
@@ -59,7 +59,7 @@ class LoadedModel:
             raise EvidenceError("tokenizer", f"a token {largest:,}", needed)
 
 
-def load_language_model(path: Path) -> LoadedModel:
+def load_language_model(path: Path) -> LanguageModel:
     """Load a folder with ``config.json``, safetensors and a tokenizer, or a .gguf file.
 
     Nothing is asked of a hub, and no code of the folder is run.
@@ -90,7 +90,7 @@ def load_language_model(path: Path) -> LoadedModel:
         except Exception as error:
             needed = "a model of transformers with weights in safetensors"
             raise UnsafeInputError(what, _reason(error), needed) from error
-    return LoadedModel(model.eval(), tokenizer, causal)
+    return LanguageModel(model.eval(), tokenizer, causal)
 
 
 def _reason(error: Exception) -> str:

@@ -9,10 +9,10 @@ from theodolite._storage.checkpoints import read_weights
 from theodolite._storage.optional import require
 from theodolite._storage.text import read_json
 from theodolite.errors import EvidenceError, UnsafeInputError
-from theodolite.models.backbones import _load
 from theodolite.models.features import Preprocessing
 from theodolite.models.image_text.towers import Towers
 from theodolite.models.spatial_layers import find_last_spatial_layer
+from theodolite.models.timm_models import fill
 
 HUB, HERE = "hf-hub:", "local-dir:"
 CONFIG = "open_clip_config.json"
@@ -122,4 +122,4 @@ def _fill(network: torch.nn.Module, file: Path) -> None:
         name: t.reshape(state[name].shape) if name.startswith("logit_") and name in state else t
         for name, t in convert_state_dict(network, tensors).items()
     }
-    _load(network, {name: t.numpy() for name, t in weights.items()}, file.name)
+    fill(network, {name: t.numpy() for name, t in weights.items()}, file.name)

@@ -6,13 +6,13 @@ from typing import Any
 from torch import Tensor, nn
 
 from theodolite._storage.optional import require
-from theodolite.models.classifier import Classifier
 from theodolite.models.image_text.transformers_towers import (
     SAFE,
     load_preprocessing,
     load_pretrained,
 )
-from theodolite.models.spatial_layers import find_last_spatial_layer
+from theodolite.models.loaded_model import LoadedModel
+from theodolite.models.spatial_layers import TRANSFORMER, find_last_spatial_layer
 
 
 class Logits(nn.Module):
@@ -28,7 +28,7 @@ class Logits(nn.Module):
         return logits
 
 
-def load_transformers_classifier(source: str) -> Classifier:
+def load_transformers_classifier(source: str) -> LoadedModel:
     """Load the classifier of a folder, or of a name on the user's hub."""
     transformers = require("transformers", "transformers", "clip")
     here = {"local_files_only": True} if Path(source).is_dir() else {}
@@ -40,15 +40,23 @@ def load_transformers_classifier(source: str) -> Classifier:
     names = tuple(str(config.id2label[k]) for k in range(config.num_labels))
     numbered = names == tuple(f"LABEL_{k}" for k in range(config.num_labels))
     wrapped = Logits(network).eval()
-    layer = find_last_spatial_layer(wrapped)
+    layer = _find_layer(wrapped, network.base_model_prefix)
     grid = None
     if layer and isinstance(side, int) and isinstance(patch, int):
         grid = (side // patch, side // patch)
-    return Classifier(
-        f"transformers:{source}",
+    return LoadedModel(
+        f"hf:{source}",
         wrapped,
         load_preprocessing(source, side if isinstance(side, int) else None, here),
         layer,
         () if numbered else names,
         grid,
     )
+
+
+def _find_layer(network: nn.Module, base: str) -> str:
+    """Return the last layer of the base with spatial positions, before it pools them."""
+    last = find_last_spatial_layer(network)
+    ends = "layernorm" if TRANSFORMER.search(last) else "encoder"
+    name = f"model.{base}.{ends}"
+    return name if last and name in dict(network.named_modules()) else last

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from theodolite.errors import EvidenceError
-from theodolite.models.classifier import Classifier
 from theodolite.models.image_text.towers import Towers
+from theodolite.models.loaded_model import LoadedModel
 
 PROMPT = "a photo of a {}"
 
@@ -22,6 +22,7 @@ class ZeroShot(nn.Module):
         super().__init__()
         self.images = images
         self.scale, self.bias = scale, bias
+        self.num_classes = len(sentences)
         self.register_buffer("sentences", nn.functional.normalize(sentences, dim=-1))
 
     def forward(self, batch: Tensor) -> Tensor:
@@ -32,7 +33,7 @@ class ZeroShot(nn.Module):
 
 def build_zero_shot_classifier(
     towers: Towers, classes: Sequence[str], prompt: str = PROMPT
-) -> Classifier:
+) -> LoadedModel:
     """Build a classifier whose classes are given by a prompt with each name.
 
     Its probabilities are a softmax over these classes, for SigLIP too, whose own sigmoids do not
@@ -48,5 +49,5 @@ def build_zero_shot_classifier(
     # outside inference mode: a tensor from there could not take part in gradients
     network = ZeroShot(towers.images, sentences.clone(), towers.scale, towers.bias).eval()
     layer = f"images.{towers.layer}" if towers.layer else ""
-    plain = Classifier(towers.name, network, towers.preprocessing, layer, tuple(classes))
+    plain = LoadedModel(towers.name, network, towers.preprocessing, layer, tuple(classes))
     return replace(plain, grid=towers.grid)

@@ -24,7 +24,8 @@ from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.unit import UnitEvidence
 from theodolite.evidence.pipeline_output import Produced, WorkContext
 from theodolite.evidence.subject import Subject
-from theodolite.models.backbones import Backbone, load_backbone
+from theodolite.models.loaded_model import LoadedModel
+from theodolite.models.loading import load_named_model
 from theodolite.pipelines.dissection.unit_cards import DissectionResult, make_unit_cards
 from theodolite.pipelines.dissection.unit_tables import Table, build_unit_tables
 from theodolite.pipelines.features import FeatureMaps, compute_feature_maps, compute_weights_digest
@@ -69,7 +70,7 @@ class DissectionPipeline:
         """Return the evidence: capture, threshold, mask, search and count; then the null."""
         self._check()
         data, rows = _at_hand(data)
-        backbone = load_backbone(self.backbone, self.weights)
+        backbone = load_named_model(self.backbone, weights=self.weights)
         maps = compute_feature_maps(data, rows, backbone, self.layer, context)
         atoms = self._pack(data, context)
         limits, peak = self.compute_thresholds(maps)
@@ -189,14 +190,14 @@ class FinishedDissection:
 
     result: DissectionResult
     maps: FeatureMaps
-    backbone: Backbone
+    backbone: LoadedModel
     formula_search: FormulaSearch
     formulas: Sequence[Formula | None]
     right: Bool[np.ndarray, " n"] | None
     units: Table
 
 
-def _subject(n_units: int, backbone: Backbone, layer: str | None, data: MaskData) -> Subject:
+def _subject(n_units: int, backbone: LoadedModel, layer: str | None, data: MaskData) -> Subject:
     name = f"{backbone.name}, {layer or backbone.layer}"
     return Subject(f"formulas of concepts for {n_units} units", name, "none", data=data.name)
 

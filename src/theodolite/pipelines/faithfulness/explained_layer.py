@@ -18,7 +18,7 @@ from theodolite.datasets.labeled_images import LabeledImages
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Samples
 from theodolite.evidence.pipeline_output import WorkContext
-from theodolite.models.backbones import Backbone
+from theodolite.models.loaded_model import LoadedModel
 from theodolite.models.patches import (
     Patches,
     compute_embeddings,
@@ -94,7 +94,7 @@ class ClassPatches:
 
 
 def make_layer_from_pooled(
-    data: LabeledImages, pooled: Path, head: HeadFrom, backbone: Backbone
+    data: LabeledImages, pooled: Path, head: HeadFrom, backbone: LoadedModel
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
     """Return embeddings from a file and the layer: the network's own, or a fitted one."""
     n_rows = int(data.row_in_table.max()) + 1  # more rows are those of classes left out
@@ -105,7 +105,7 @@ def make_layer_from_pooled(
 
 
 def make_layer_from_images(
-    data: LabeledImages, head: HeadFrom, backbone: Backbone
+    data: LabeledImages, head: HeadFrom, backbone: LoadedModel
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
     """Return embeddings computed by the network, and the layer."""
     if not data.at_hand.all():
@@ -122,7 +122,7 @@ def _head(
     embeddings: Float[np.ndarray, "images dimensions"],
     data: LabeledImages,
     head: HeadFrom,
-    backbone: Backbone,
+    backbone: LoadedModel,
 ) -> tuple[Float[np.ndarray, "classes dimensions"], Float[np.ndarray, " classes"]]:
     if head == "network":
         weights, bias = get_head(backbone.network, backbone.preprocessing.size)
@@ -152,7 +152,7 @@ def _head(
 def embed_class_patches(
     data: LabeledImages,
     predicted: Int[np.ndarray, " images"],
-    backbone: Backbone,
+    backbone: LoadedModel,
     most: int,
     digest: str,
     context: WorkContext,
@@ -175,7 +175,7 @@ def embed_class_patches(
 
 
 def _load_or_embed(
-    data: LabeledImages, backbone: Backbone, rows: Int[np.ndarray, " n"], stem: Path
+    data: LabeledImages, backbone: LoadedModel, rows: Int[np.ndarray, " n"], stem: Path
 ) -> Patches:
     files = [stem.with_suffix(f".{part}.npy") for part in ("embeddings", "image", "boxes")]
     if all(file.is_file() for file in files):

@@ -13,8 +13,8 @@ from PIL import Image
 from theodolite._storage.optional import require
 from theodolite.datasets.labeled_images import LabeledImages
 from theodolite.errors import EvidenceError
-from theodolite.models.backbones import Backbone
 from theodolite.models.features import FeatureExtractor
+from theodolite.models.loaded_model import LoadedModel
 from theodolite.models.patches import compute_embeddings
 from theodolite.models.spatial_layers import find_last_spatial_layer
 
@@ -50,7 +50,7 @@ def isolate_segments(image: Image.Image, cut: str) -> Iterator[Image.Image]:
 
 
 def embed_class_segments(
-    data: LabeledImages, patches: "dict[int, ClassPatches]", backbone: Backbone, cut: str
+    data: LabeledImages, patches: "dict[int, ClassPatches]", backbone: LoadedModel, cut: str
 ) -> dict[int, Float[np.ndarray, "segments dimensions"]]:
     """Return embeddings of segments of the images that are cut into patches, by class."""
     return {
@@ -62,7 +62,7 @@ def embed_class_segments(
     }
 
 
-def compute_place_maps(data: LabeledImages, backbone: Backbone) -> tuple[np.ndarray, np.ndarray]:
+def compute_place_maps(data: LabeledImages, backbone: LoadedModel) -> tuple[np.ndarray, np.ndarray]:
     """Return the last spatial maps of training and test images.
 
     Their means are the embeddings, if the network pools by the mean and has nothing in between.

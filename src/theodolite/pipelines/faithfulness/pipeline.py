@@ -16,8 +16,9 @@ from theodolite.evidence.axes import Classes, Samples
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.pipeline_output import ComparedModel, Produced, WorkContext
 from theodolite.evidence.subject import Claim, Subject
-from theodolite.models.backbones import Backbone, load_backbone
 from theodolite.models.learned_surrogate import Loss
+from theodolite.models.loaded_model import LoadedModel
+from theodolite.models.loading import load_named_model
 from theodolite.pipelines.faithfulness.explained_layer import (
     ExplainedLayer,
     HeadFrom,
@@ -83,7 +84,7 @@ class FaithfulnessPipeline:
                 "data set", f"{getattr(data, 'name', data)}, which has no classes of images",
                 "labeled images", "Use one such as cifar10 or cub_images.",
             )  # fmt: skip
-        backbone = load_backbone(self.backbone, self.weights)
+        backbone = load_named_model(self.backbone, weights=self.weights)
         layer = self._layer(data, backbone, context)
         first, models, without = self.explain(layer, context, self.training)
         models += self.make_more_models(layer, data, backbone, context)
@@ -112,7 +113,7 @@ class FaithfulnessPipeline:
         )
 
     def make_more_models(
-        self, layer: ExplainedLayer, data: LabeledImages, backbone: Backbone,
+        self, layer: ExplainedLayer, data: LabeledImages, backbone: LoadedModel,
         context: WorkContext,
     ) -> Iterable[ComparedModel]:  # fmt: skip
         """Return further explanations to compare. A pipeline of a study overrides this."""
@@ -192,7 +193,7 @@ class FaithfulnessPipeline:
         return list(dict.fromkeys([self.concepts, *(self.numbers if curve else ())]))
 
     def _layer(
-        self, data: LabeledImages, backbone: Backbone, context: WorkContext
+        self, data: LabeledImages, backbone: LoadedModel, context: WorkContext
     ) -> ExplainedLayer:
         context.progress("embeddings", 0, 1)
         if self.pooled is None:

@@ -14,8 +14,8 @@ from theodolite.datasets.concept_data import ConceptData
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.subject import Claim, Outputs, Subject
-from theodolite.models.backbones import Backbone
 from theodolite.models.features import set_evaluation_mode
+from theodolite.models.loaded_model import LoadedModel
 from theodolite.models.posthoc import PosthocBottleneck
 from theodolite.pipelines.posthoc.fitted import fit_or_load_linear
 
@@ -83,7 +83,7 @@ def compute_fitted_outputs(
 
 
 def compute_network_outputs(
-    backbone: Backbone, data: ConceptData, rows: Int[np.ndarray, " rows"]
+    backbone: LoadedModel, data: ConceptData, rows: Int[np.ndarray, " rows"]
 ) -> NetworkOutputs | None:
     """Return the network's own outputs if its classes match in number, or None."""
     import torch  # noqa: PLC0415  only where a network is run

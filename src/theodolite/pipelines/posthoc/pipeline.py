@@ -15,8 +15,9 @@ from theodolite.datasets.concept_data import ConceptData, split_rows
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.pipeline_output import Produced, WorkContext
-from theodolite.models.backbones import Backbone, load_backbone
 from theodolite.models.concept_bank import Projection
+from theodolite.models.loaded_model import LoadedModel
+from theodolite.models.loading import load_named_model
 from theodolite.models.posthoc import Head, PosthocBottleneck
 from theodolite.pipelines.features import check_pooled, compute_feature_maps, compute_weights_digest
 from theodolite.pipelines.parallel import report_progress, run_in_parallel
@@ -63,11 +64,11 @@ class PosthocPipeline:
 
     def make(self, data: ConceptData, context: WorkContext) -> Produced:
         """Fit each setting, choose the best, and return the evidence for each seed."""
-        backbone = load_backbone(self.backbone, self.weights)
+        backbone = load_named_model(self.backbone, weights=self.weights)
         produced = self._produce(data, self._prepare(data, backbone, context), None, context)
         return self._with_layer(produced, backbone)
 
-    def make_with(self, backbone: Backbone, data: ConceptData, context: WorkContext) -> Produced:
+    def make_with(self, backbone: LoadedModel, data: ConceptData, context: WorkContext) -> Produced:
         """Return the evidence with a given network; ``backbone`` is only its name.
 
         If it puts out as many numbers as there are classes, it answers for itself.
@@ -76,7 +77,7 @@ class PosthocPipeline:
         own = compute_network_outputs(backbone, data, np.concatenate([work.train, work.test]))
         return self._with_layer(self._produce(data, work, own, context), backbone)
 
-    def _with_layer(self, produced: Produced, backbone: Backbone) -> Produced:
+    def _with_layer(self, produced: Produced, backbone: LoadedModel) -> Produced:
         assert produced.subject is not None  # noqa: S101  made below
         layer = self.layer or backbone.layer
         network = f"{backbone.name}, {layer}" if layer else backbone.name
@@ -137,7 +138,7 @@ class PosthocPipeline:
         return {}
 
     def _prepare(
-        self, data: ConceptData, backbone: Backbone, context: WorkContext
+        self, data: ConceptData, backbone: LoadedModel, context: WorkContext
     ) -> PostHocInputs:
         test, train = np.flatnonzero(data.is_test), np.flatnonzero(~data.is_test)
         inputs = compute_weights_digest(self.weights)

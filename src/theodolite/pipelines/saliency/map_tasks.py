@@ -18,8 +18,8 @@ from theodolite.explainers.probing.pixel_removal import Removal, compute_removal
 from theodolite.explainers.probing.randomization import compute_map_similarity, randomize_weights
 from theodolite.explainers.probing.stability import StabilitySettings, measure_map_changes
 from theodolite.explainers.saliency.methods import explainer
-from theodolite.models.classifier import Classifier
-from theodolite.models.classifiers import load_classifier
+from theodolite.models.loaded_model import LoadedModel
+from theodolite.models.loading import load_model
 from theodolite.pipelines.features import ImageFiles
 
 Batch = Float[np.ndarray, "samples 3 rows columns"]
@@ -68,20 +68,20 @@ class SavedNetwork:
     def __call__(self) -> "LoadedNetwork":
         return _load(self.name, self.weights, self.classes)
 
-    def classifier(self) -> Classifier:
+    def classifier(self) -> LoadedModel:
         return _load(self.name, self.weights, self.classes).classifier
 
 
 @lru_cache(maxsize=1)
 def _load(name: str, weights: Path | None, classes: tuple[str, ...]) -> "LoadedNetwork":
-    return LoadedNetwork(load_classifier(name, weights, classes=classes))
+    return LoadedNetwork(load_model(name, weights=weights, classes=classes))
 
 
 @dataclass(eq=False)
 class LoadedNetwork:
     """A classifier, and on demand the same with random weights."""
 
-    classifier: Classifier
+    classifier: LoadedModel
 
     @cached_property
     def forgetful(self) -> Any:
@@ -95,7 +95,7 @@ class LoadedNetwork:
         )
 
 
-def prepare(data: ImageFiles, rows: tuple[int, ...], classifier: Classifier) -> Batch:
+def prepare(data: ImageFiles, rows: tuple[int, ...], classifier: LoadedModel) -> Batch:
     """Return the images preprocessed for the network."""
     return np.stack([classifier.preprocessing(data.image(row)) for row in rows])
 

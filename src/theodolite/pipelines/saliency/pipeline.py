@@ -24,7 +24,7 @@ from theodolite.explainers.probing.pixel_removal import WAYS, Removal
 from theodolite.explainers.probing.stability import StabilitySettings, compute_chance_changes
 from theodolite.explainers.saliency.methods import TECHNIQUES
 from theodolite.explainers.saliency.methods import explainer as _checked_method
-from theodolite.models.classifier import Classifier
+from theodolite.models.loaded_model import LoadedModel
 from theodolite.pipelines.features import compute_network_digest, compute_weights_digest
 from theodolite.pipelines.saliency.map_tasks import (
     ProbedImages,
@@ -121,11 +121,11 @@ class SaliencyPipeline:
             subject=self._subject(classifier, data),
         )
 
-    def _subject(self, classifier: Classifier, data: MaskData) -> Subject:
+    def _subject(self, classifier: LoadedModel, data: MaskData) -> Subject:
         maps = f"maps of relevance by {TECHNIQUES[self.methods[0]].title}"
         return Subject(maps, classifier.name, "model", data=data.name)
 
-    def _check(self, classifier: Classifier) -> None:
+    def _check(self, classifier: LoadedModel) -> None:
         """Raise for settings that cannot work, before hours of computation."""
         unknown = [m for m in self.methods if m not in TECHNIQUES]
         if unknown or not self.methods or len(set(self.methods)) < len(self.methods):
@@ -164,7 +164,7 @@ class SaliencyPipeline:
         self,
         data: MaskData,
         rows: Int[np.ndarray, " n"],
-        classifier: Classifier,
+        classifier: LoadedModel,
         seed: int,
         context: WorkContext,
     ) -> dict[str, Arrays]:

@@ -22,7 +22,7 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.pipeline_output import Progress, silent
 from theodolite.explainers.rendering import bwr
 from theodolite.explainers.saliency.methods import TECHNIQUES, explainer
-from theodolite.models.classifier import Classifier
+from theodolite.models.loaded_model import LoadedModel
 from theodolite.pipelines.features import compute_network_digest
 from theodolite.pipelines.saliency.map_tasks import SavedNetwork, list_library_versions
 from theodolite.pipelines.saliency.pipeline import SaliencyPipeline, _draw_rows
@@ -108,7 +108,7 @@ def _jobs(
 
 def _items(
     pipeline: SaliencyPipeline,
-    classifier: Classifier,
+    classifier: LoadedModel,
     jobs: Sequence[tuple[TwinImage, str, Callable[[Item], Item]]],
     settings: TwinSettings,
     progress: Progress,
@@ -131,13 +131,13 @@ def _items(
 
 
 def _prepare(
-    classifier: Classifier, images: Sequence[Image.Image]
+    classifier: LoadedModel, images: Sequence[Image.Image]
 ) -> Float[np.ndarray, "images 3 rows columns"]:
     return np.stack([classifier.preprocessing(image) for image in images])
 
 
 def _predict(
-    classifier: Classifier,
+    classifier: LoadedModel,
 ) -> Callable[[Sequence[Image.Image]], Int[np.ndarray, " images"]]:
     def predict(images: Sequence[Image.Image]) -> Int[np.ndarray, " images"]:
         labels = classifier.probabilities(_prepare(classifier, images)).argmax(axis=1)
@@ -146,7 +146,7 @@ def _predict(
     return predict
 
 
-def _name(classifier: Classifier, label: int) -> str:
+def _name(classifier: LoadedModel, label: int) -> str:
     return classifier.classes[label] if classifier.classes else f"class {label}"
 
 

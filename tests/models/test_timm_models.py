@@ -8,8 +8,8 @@ from safetensors.numpy import save_file
 
 from theodolite.datasets.cub import cub
 from theodolite.errors import EvidenceError, UnsafeInputError
-from theodolite.models.backbones import load_backbone
 from theodolite.models.features import FeatureExtractor
+from theodolite.models.loading import load_model
 
 timm = pytest.importorskip("timm")
 
@@ -25,7 +25,7 @@ def random_weights(name: str, path: Path) -> Path:
 )
 def test_cnn_and_vit_give_maps(tmp_path: Path, name: str, side: int) -> None:
     weights = random_weights(name, tmp_path / "w.safetensors")
-    backbone = load_backbone(name, weights)
+    backbone = load_model(name, weights=weights)
     size = backbone.preprocessing.size
     maps = FeatureExtractor(backbone.network, backbone.layer)(
         np.random.default_rng(0).random((2, 3, *size)).astype(np.float32)
@@ -36,12 +36,12 @@ def test_cnn_and_vit_give_maps(tmp_path: Path, name: str, side: int) -> None:
 def test_weights_of_another_network_are_refused(tmp_path: Path) -> None:
     weights = random_weights("test_vit", tmp_path / "w.safetensors")
     with pytest.raises(UnsafeInputError, match="tensors that do not fit"):
-        load_backbone("test_resnet", weights)
+        load_model("test_resnet", weights=weights)
 
 
 def test_an_unknown_network_is_said_with_some_that_are_known() -> None:
     with pytest.raises(EvidenceError, match="a model of timm, such as"):
-        load_backbone("resnet5000")
+        load_model("resnet5000")
 
 
 def test_without_weights_the_hub_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,7 +54,7 @@ def test_without_weights_the_hub_is_asked(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(timm, "create_model", create)
     with pytest.raises(InterruptedError):
-        load_backbone("resnet50")
+        load_model("resnet50")
     assert asked == {"name": "resnet50", "pretrained": True}
 
 
@@ -62,7 +62,7 @@ def test_the_real_network_sees_what_the_stored_features_saw(shared_data: Path) -
     """The stored features come from larger copies of the images, so they agree but roughly."""
     data = cub(shared_data / "cub200" / "CUB_200_2011")
     weights = shared_data / "efficientnet_lite0" / "efficientnet_lite0_fp16.safetensors"
-    backbone = load_backbone("efficientnet_lite0", weights)
+    backbone = load_model("efficientnet_lite0", weights=weights)
     rows = data.at_hand(np.arange(len(data)))[:16]
     batch = np.stack([backbone.preprocessing(data.image(int(r))) for r in rows])
     maps = FeatureExtractor(backbone.network, backbone.layer)(batch)
@@ -111,7 +111,7 @@ def test_larger_networks_of_the_release_by_their_own_names(
             random.random(tuple(tensor.shape)), tensor.numpy().dtype
         )
     save_file(released, tmp_path / "released.safetensors")
-    backbone = load_backbone(name, tmp_path / "released.safetensors")
+    backbone = load_model(name, weights=tmp_path / "released.safetensors")
     loaded = backbone.network.state_dict()
     expected = {
         "classifier.weight": "_fc.weight",
@@ -121,4 +121,4 @@ def test_larger_networks_of_the_release_by_their_own_names(
         assert np.array_equal(loaded[ours].numpy(), released[theirs])
     assert backbone.preprocessing.size == (size, size) and backbone.layer == "bn2"
     with pytest.raises(UnsafeInputError, match="do not fit"):
-        load_backbone("efficientnet_lite0", tmp_path / "released.safetensors")
+        load_model("efficientnet_lite0", weights=tmp_path / "released.safetensors")

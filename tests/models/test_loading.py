@@ -19,9 +19,11 @@ from support.networks.tiny_networks import (
     tiny_transformers_vit,
 )
 from theodolite.errors import EvidenceError, UnsafeInputError
-from theodolite.models.classifier import Classifier
-from theodolite.models.classifiers import load_classifier
 from theodolite.models.features import FeatureExtractor
+from theodolite.models.image_text.loading import load_towers
+from theodolite.models.image_text.zero_shot import build_zero_shot_classifier
+from theodolite.models.loaded_model import LoadedModel
+from theodolite.models.loading import load_model
 from theodolite.models.spatial_layers import find_last_spatial_layer
 
 torch = pytest.importorskip("torch")
@@ -46,14 +48,14 @@ def softmax(logits: np.ndarray) -> np.ndarray:
     return powers / powers.sum(axis=1, keepdims=True)
 
 
-def maps_at(classifier: Classifier, batch: np.ndarray) -> np.ndarray:
+def maps_at(classifier: LoadedModel, batch: np.ndarray) -> np.ndarray:
     return FeatureExtractor(classifier.network, classifier.layer, grid=classifier.grid)(batch)
 
 
-def gradient_at(classifier: Classifier, batch: np.ndarray) -> float:
-    """How much the first logit depends on what the layer gives."""
+def gradient_at(classifier: LoadedModel, batch: np.ndarray) -> float:
+    """How much the first logit depends on what the last layer that counts gives."""
     kept = []
-    layer = classifier.network.get_submodule(classifier.layer)
+    layer = classifier.network.get_submodule(find_last_spatial_layer(classifier.network))
     hook = layer.register_forward_hook(lambda _, __, given: kept.append(given))
     score = classifier.network(torch.from_numpy(batch))[:, 0].sum()
     hook.remove()
@@ -67,7 +69,7 @@ def gradient_at(classifier: Classifier, batch: np.ndarray) -> float:
 def test_timm(tmp_path: Path, prefix: str) -> None:
     network = timm.create_model("test_vit").eval()
     weights = saved(network, tmp_path / "w.safetensors")
-    found = load_classifier(f"{prefix}test_vit", weights)
+    found = load_model(f"{prefix}test_vit", weights=weights)
     batch = a_batch(2, found.preprocessing.size[0])
     assert_allclose(logits_of(found.network, batch), logits_of(network, batch), atol=1e-5)
     assert (found.classes, found.grid) == ((), (10, 10))
@@ -81,8 +83,8 @@ def test_torchvision(tmp_path: Path, name: str, side: int) -> None:
     network = torchvision.models.get_model(name, weights=None).eval()
     weights = saved(network, tmp_path / "w.safetensors")
     before = torch.random.get_rng_state()
-    found = load_classifier(
-        f"torchvision:{name}", weights, classes=[f"class {k}" for k in range(1000)]
+    found = load_model(
+        f"torchvision:{name}", weights=weights, classes=[f"class {k}" for k in range(1000)]
     )
     assert (torch.random.get_rng_state() == before).all()
     batch = a_batch(2, 32)
@@ -104,14 +106,14 @@ def test_torchvision_without_weights_asks_for_tensors_only(monkeypatch: pytest.M
         return torchvision.models.resnet18(weights=None).state_dict()
 
     monkeypatch.setattr(torchvision.models.ResNet18_Weights, "get_state_dict", get)
-    found = load_classifier("torchvision:resnet18")
+    found = load_model("torchvision:resnet18")
     assert asked == {"progress": False, "check_hash": True, "weights_only": True}
     assert found.classes[:2] == ("tench", "goldfish")
 
 
 def test_transformers_vit(tmp_path: Path) -> None:
     network = tiny_transformers_vit(tmp_path, CLASSES)
-    found = load_classifier(f"transformers:{tmp_path}")
+    found = load_model(f"hf:{tmp_path}")
     batch = a_batch(2, 32)
     assert_allclose(logits_of(found.network, batch), network(batch), atol=1e-5)
     assert found.classes == CLASSES
@@ -123,7 +125,7 @@ def test_transformers_vit(tmp_path: Path) -> None:
 
 def test_transformers_resnet(tmp_path: Path) -> None:
     network = tiny_transformers_resnet(tmp_path)
-    found = load_classifier("transformers:any", tmp_path)
+    found = load_model("hf:any", weights=tmp_path)
     batch = a_batch(2, 32)
     assert_allclose(logits_of(found.network, batch), network(batch), atol=1e-5)
     assert (found.classes, found.grid) == ((), None)
@@ -136,14 +138,14 @@ def test_transformers_reads_no_pickles_and_runs_no_code(tmp_path: Path) -> None:
     torch.save({}, tmp_path / "pytorch_model.bin")
     (tmp_path / "model.safetensors").unlink()
     with pytest.raises(EvidenceError, match="safetensors"):
-        load_classifier(f"transformers:{tmp_path}")
+        load_model(f"hf:{tmp_path}")
     about = json.loads((tmp_path / "config.json").read_text())
     about |= {"model_type": "own", "auto_map": {
         "AutoConfig": "own.Own", "AutoModelForImageClassification": "own.Own"}}  # fmt: skip
     (tmp_path / "config.json").write_text(json.dumps(about))
     (tmp_path / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
     with pytest.raises(EvidenceError):
-        load_classifier(f"transformers:{tmp_path}")
+        load_model(f"hf:{tmp_path}")
     assert not (tmp_path / "ran").exists()
 
 
@@ -151,12 +153,13 @@ def test_transformers_reads_no_pickles_and_runs_no_code(tmp_path: Path) -> None:
 def test_zero_shot_of_transformers(tmp_path: Path, kind: str) -> None:
     """Its logits are those of the model's own forward on images and prompts."""
     own = (tiny_clip if kind == "clip" else tiny_siglip)(tmp_path)
-    found = load_classifier(f"transformers_clip:{tmp_path}", classes=CLASSES)
+    found = load_model(f"transformers_clip:{tmp_path}", classes=CLASSES)
     batch = a_batch(3, 32)
     expected = own(batch, [f"a photo of a {name}" for name in CLASSES])
     assert_allclose(logits_of(found.network, batch), expected, atol=1e-5, rtol=1e-5)
     assert np.ptp(expected, axis=1).min() > 1e-3  # the sentences are told apart
-    other = load_classifier(f"transformers_clip:{tmp_path}", classes=CLASSES, prompt="{} big")
+    towers = load_towers(f"transformers_clip:{tmp_path}")
+    other = build_zero_shot_classifier(towers, CLASSES, "{} big")
     assert_allclose(
         logits_of(other.network, batch), own(batch, [f"{name} big" for name in CLASSES]), atol=1e-5
     )
@@ -172,7 +175,7 @@ def test_zero_shot_of_open_clip(tmp_path: Path, bias: float | None, how: str) ->
     own = tiny_open_clip(tmp_path, bias)
     name = f"open_clip:tiny@{tmp_path}" if how == "name" else "open_clip:tiny"
     before = torch.random.get_rng_state()
-    found = load_classifier(name, None if how == "name" else tmp_path, classes=CLASSES)
+    found = load_model(name, weights=None if how == "name" else tmp_path, classes=CLASSES)
     assert (torch.random.get_rng_state() == before).all()
     batch = a_batch(3, 32)
     expected = own(batch, [f"a photo of a {one}" for one in CLASSES])
@@ -188,17 +191,17 @@ def test_open_clip_takes_no_pickles_and_no_foreign_weights(tmp_path: Path) -> No
     tiny_open_clip(tmp_path, None)
     (tmp_path / "open_clip_model.safetensors").rename(tmp_path / "open_clip_model.bin")
     with pytest.raises(UnsafeInputError, match=r"0 \.safetensors files"):
-        load_classifier(f"open_clip:tiny@{tmp_path}", classes=CLASSES)
+        load_model(f"open_clip:tiny@{tmp_path}", classes=CLASSES)
     with pytest.raises(UnsafeInputError, match="program"):
-        load_classifier(f"open_clip:RN50@{tmp_path}/open_clip_model.bin", classes=CLASSES)
+        load_model(f"open_clip:RN50@{tmp_path}/open_clip_model.bin", classes=CLASSES)
     about = json.loads((tmp_path / "open_clip_config.json").read_text())
     save_file({"a": np.zeros(3, np.float32)}, tmp_path / "other.safetensors")
     with pytest.raises(UnsafeInputError, match="tensors that do not fit"):
-        load_classifier(f"open_clip:tiny@{tmp_path}", classes=CLASSES)
+        load_model(f"open_clip:tiny@{tmp_path}", classes=CLASSES)
     about["model_cfg"]["text_cfg"]["tokenizer_kwargs"] = {"trust_remote_code": True}
     (tmp_path / "open_clip_config.json").write_text(json.dumps(about))
     with pytest.raises(UnsafeInputError, match="a tokenizer with"):
-        load_classifier(f"open_clip:tiny@{tmp_path}", classes=CLASSES)
+        load_model(f"open_clip:tiny@{tmp_path}", classes=CLASSES)
 
 
 def test_weights_of_a_tag_are_fetched_by_open_clip_and_read_by_us(
@@ -214,7 +217,7 @@ def test_weights_of_a_tag_are_fetched_by_open_clip_and_read_by_us(
     monkeypatch.setitem(factory._MODEL_CONFIGS, "tiny", about["model_cfg"])
     monkeypatch.setitem(pretrained._PRETRAINED, "tiny", {"first": tag})
     monkeypatch.setattr(pretrained, "download_pretrained_from_hf", lambda *_, **__: str(file))
-    found = load_classifier("open_clip:tiny@first", classes=CLASSES)
+    found = load_model("open_clip:tiny@first", classes=CLASSES)
     batch = a_batch(2, 32)
     expected = own(batch, [f"a photo of a {one}" for one in CLASSES])
     assert_allclose(logits_of(found.network, batch), expected, atol=1e-5, rtol=1e-5)
@@ -224,13 +227,13 @@ def test_weights_of_a_tag_are_fetched_by_open_clip_and_read_by_us(
         pretrained, "download_pretrained_from_hf", lambda *_, **__: str(tmp_path / "w.bin")
     )
     with pytest.raises(UnsafeInputError, match="may be a program"):
-        load_classifier("open_clip:tiny@first", classes=CLASSES)
+        load_model("open_clip:tiny@first", classes=CLASSES)
 
 
 @pytest.mark.parametrize(
     ("name", "classes", "said"),
     [
-        ("keras:resnet50", (), "a library of timm, torchvision"),
+        ("keras:resnet50", (), "one of timm, torchvision"),
         ("torchvision:resnet5000", (), "a model of torchvision, such as"),
         ("open_clip:ViT-B-3200@x", CLASSES, "a model of it, such as"),
         ("open_clip:ViT-B-32", CLASSES, "a file, a folder or a tag"),
@@ -238,21 +241,21 @@ def test_weights_of_a_tag_are_fetched_by_open_clip_and_read_by_us(
 )
 def test_what_is_not_known_is_said(name: str, classes: tuple[str, ...], said: str) -> None:
     with pytest.raises(EvidenceError, match=said):
-        load_classifier(name, classes=classes)
+        load_model(name, classes=classes)
 
 
 def test_names_must_be_as_many_as_outputs(tmp_path: Path) -> None:
     tiny_transformers_resnet(tmp_path)
     with pytest.raises(EvidenceError, match="4 names; needed 3"):
-        load_classifier(f"transformers:{tmp_path}", classes=WORDS[:4])
+        load_model(f"hf:{tmp_path}", classes=WORDS[:4])
     tiny_clip(tmp_path / "clip")
     with pytest.raises(EvidenceError, match="the names to choose from"):
-        load_classifier(f"transformers_clip:{tmp_path / 'clip'}")
+        load_model(f"transformers_clip:{tmp_path / 'clip'}")
 
 
 def test_probabilities_in_parts_leave_all_as_it_was(tmp_path: Path) -> None:
     network = tiny_transformers_resnet(tmp_path)
-    found = load_classifier(f"transformers:{tmp_path}")
+    found = load_model(f"hf:{tmp_path}")
     found.network.train()  # its norms would take the batch's own mean
     batch = a_batch(70, 32)
     before = batch.copy()

@@ -1,12 +1,10 @@
-"""Load backbones by name: architecture from timm, weights from a file or from the user's hub."""
+"""Build networks of timm by name, and fill them with weights from a file or from the hub."""
 
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from theodolite._storage.checkpoints import read_weights
 from theodolite._storage.optional import require
 from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.models.features import Preprocessing
@@ -21,77 +19,56 @@ LITE_SIZES = {"efficientnet_lite0": 224, "efficientnet_lite1": 240, "efficientne
 """
 
 
-@dataclass(frozen=True, eq=False)
-class Backbone:
-    """A network, its preprocessing, and its last layer with spatial positions ("" if unknown)."""
+def build_timm(
+    name: str, arrays: Mapping[str, np.ndarray] | None, file: str
+) -> "tuple[torch.nn.Module, Preprocessing]":
+    """Return a network such as ``resnet50``, and how it wants its images.
 
-    name: str
-    network: "torch.nn.Module"
-    preprocessing: Preprocessing
-    layer: str
-    weights: Path | None = None
-    """File of the weights; None if they come from the hub."""
-
-
-def load_backbone(name: str, weights: Path | None = None) -> Backbone:
-    """Load a network of timm, such as ``resnet50`` or ``vit_base_patch16_224``.
-
-    With ``weights``, a .safetensors file (or a .pt or .pth file of nothing but tensors), nothing is
-    fetched; without, timm fetches the weights it knows from the hub. ``efficientnet_lite0``, ``1``
-    and ``2`` also take weights of the original release.
-    ``cifar_resnet20`` and ``cifar_resnet56`` are not of timm and need their weights.
+    With arrays nothing is fetched, and the network has as many outputs as they have; without, timm
+    fetches the weights it knows from the hub. ``efficientnet_lite0``, ``1`` and ``2`` also take
+    weights of the original release. ``cifar_resnet20`` and ``cifar_resnet56`` are not of timm and
+    need their weights.
     """
-    network = _built(name, pretrained=weights is None)
-    if weights is not None:
-        _load(network, read_weights(weights), weights.name)
-    config = network.pretrained_cfg
-    preprocessing = Preprocessing(
-        size=tuple(config["input_size"][1:]), mean=config["mean"], spread=config["std"]
-    )
+    import torch  # noqa: PLC0415
+
+    network = _build(name, pretrained=arrays is None)
+    if arrays is not None:
+        head = network.pretrained_cfg.get("classifier")
+        weight = arrays.get(f"{head}.weight")
+        if weight is not None and len(weight) != network.num_classes:
+            network.reset_classifier(len(weight))
+        fill(network, arrays, file)
+    preprocessing = get_timm_preprocessing(network) or Preprocessing()
     if name in LITE_SIZES:
         preprocessing = Preprocessing((LITE_SIZES[name],) * 2, (0.498,) * 3, (0.502,) * 3)
-    return Backbone(name, _fast(network), preprocessing, _last_layer(network), weights)
+    return network.to(memory_format=torch.channels_last), preprocessing
 
 
-def wrap_backbone(
-    network: "torch.nn.Module", preprocessing: Preprocessing | None = None
-) -> Backbone:
-    """Wrap a network that the caller already has; it is not modified.
-
-    How it wants its images is what timm knows of it; of a network that timm did not make, the
-    usual 224 pixels with the statistics of ImageNet, unless ``preprocessing`` says otherwise.
-    """
-    config: Any = getattr(network, "pretrained_cfg", None)
-    if preprocessing is None and has_timm_config(network):
-        preprocessing = Preprocessing(
-            size=tuple(config["input_size"][1:]), mean=config["mean"], spread=config["std"]
-        )
-    name = type(network).__name__
-    return Backbone(name, network, preprocessing or Preprocessing(), _last_layer(network))
-
-
-def has_timm_config(network: Any) -> bool:
-    """Return whether timm has the preprocessing of a network."""
+def get_timm_preprocessing(network: Any) -> Preprocessing | None:
+    """Return how timm says that a network wants its images, or None."""
     config = getattr(network, "pretrained_cfg", None)
-    return isinstance(network, str) or (isinstance(config, dict) and "input_size" in config)
+    if not isinstance(config, dict) or "input_size" not in config:
+        return None
+    return Preprocessing(tuple(config["input_size"][1:]), config["mean"], config["std"])
 
 
-def _built(name: str, *, pretrained: bool) -> Any:
+def _build(name: str, *, pretrained: bool) -> Any:
     if name in CIFAR_BLOCKS:
         if pretrained:
             raise EvidenceError("weights", f"none for {name!r}", "a .safetensors file")
         from theodolite.models.cifar_resnet import CifarResNet  # noqa: PLC0415
 
         return CifarResNet(CIFAR_BLOCKS[name]).eval()
-    timm = require("timm", "backbone", "torch")
+    timm = require("timm", "model", "torch")
     architecture = f"tf_{name}" if name in LITE_SIZES else name
     if architecture not in timm.list_models():
         close = timm.list_models(f"*{name[:4]}*")[:5] or ["resnet18", "vit_base_patch16_224"]
-        raise EvidenceError("backbone", repr(name), f"a model of timm, such as {close}")
+        raise EvidenceError("model", repr(name), f"a model of timm, such as {close}")
     return timm.create_model(architecture, pretrained=pretrained).eval()
 
 
-def _load(network: "torch.nn.Module", arrays: dict[str, np.ndarray], file: str) -> None:
+def fill(network: "torch.nn.Module", arrays: Mapping[str, np.ndarray], file: str) -> None:
+    """Set all tensors of a network; refuse a file that lacks one or has another."""
     import torch  # noqa: PLC0415
 
     if "_conv_stem.weight" in arrays:
@@ -99,7 +76,7 @@ def _load(network: "torch.nn.Module", arrays: dict[str, np.ndarray], file: str) 
     state = network.state_dict()
     # counters of training steps: no network that is evaluated looks at them, some files lack them
     counters = (name for name in state if name.endswith(".num_batches_tracked"))
-    arrays = {name: np.zeros((), np.int64) for name in counters} | arrays
+    arrays = {name: np.zeros((), np.int64) for name in counters} | dict(arrays)
     wrong = sorted(
         name
         for name in state.keys() | arrays.keys()
@@ -115,7 +92,7 @@ def _load(network: "torch.nn.Module", arrays: dict[str, np.ndarray], file: str) 
     )
 
 
-def _renamed(arrays: dict[str, np.ndarray], stages: list[int]) -> dict[str, np.ndarray]:
+def _renamed(arrays: Mapping[str, np.ndarray], stages: list[int]) -> dict[str, np.ndarray]:
     """Rename arrays of the original EfficientNet-lite release to timm's names."""
     places = [f"blocks.{stage}.{i}" for stage, n in enumerate(stages) for i in range(n)]
     outer = {"_conv_stem": "conv_stem", "_bn0": "bn1", "_conv_head": "conv_head", "_bn1": "bn2",
@@ -139,13 +116,7 @@ def _renamed(arrays: dict[str, np.ndarray], stages: list[int]) -> dict[str, np.n
     return renamed
 
 
-def _fast(network: "torch.nn.Module") -> "torch.nn.Module":
-    import torch  # noqa: PLC0415
-
-    return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload,no-any-return]
-
-
-def _last_layer(network: "torch.nn.Module") -> str:
+def last_layer(network: "torch.nn.Module") -> str:
     """Return the last layer with spatial positions: before pooling and the class token."""
     names = [name for name, _ in network.named_children()]
     for name in ("bn2", "norm", "blocks", "layer4", "layer3", "features", "stages"):
