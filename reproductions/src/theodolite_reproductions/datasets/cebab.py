@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -69,7 +69,7 @@ def cebab(root: Path, *, train: str = "train_exclusive", test: str = "test") -> 
 def _tables(root: Path, names: Sequence[str]) -> tuple[list[list[Row]], dict[str, str]]:
     archives = sorted(root.glob("*.zip")) if root.is_dir() else []
     if len(archives) == 1:
-        members = read_zip_members(archives[0])
+        members = {PurePosixPath(path).name: c for path, c in read_zip_members(archives[0]).items()}
         missing = [name for name in names if f"{name}.json" not in members]
         if missing:
             what = f"archive {archives[0].name!r}"

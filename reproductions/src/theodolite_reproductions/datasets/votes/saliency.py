@@ -25,7 +25,7 @@ NUMBERS = (
 def saliency_ratings(
     root: Path, part: Literal["en", "de", "correction"] = "en"
 ) -> VotedExplanations:
-    """Read ``responses_en.csv.gz``, ``responses_de.csv.gz`` or ``responses_correction.csv.gz``.
+    """Read ``responses_en.csv``, ``responses_de.csv`` or ``responses_correction.csv``, or a .gz.
 
     An item is a word of a sentence (and, in ``correction``, a way to show its saliency, which is
     the technique). Words of one sentence are one cluster. In ``en`` and ``de`` each rater saw other
@@ -34,7 +34,8 @@ def saliency_ratings(
     """
     if part not in PARTS:
         raise EvidenceError("part", f"{part!r}", f"one of {list(PARTS)}")
-    path = confined(Path(root), f"responses_{part}.csv.gz")
+    path = confined(Path(root), f"responses_{part}.csv")
+    path = path if path.is_file() else confined(Path(root), f"{path.name}.gz")
     rows = list(read_csv(path, "table of ratings"))
     if missing := [name for name in NEEDED if not rows or name not in rows[0]]:
         raise UnsafeInputError(f"table {path.name!r}", f"no {missing}", "columns of that data set")
