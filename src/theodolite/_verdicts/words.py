@@ -4,9 +4,16 @@ import math
 from collections.abc import Sequence
 
 from theodolite.metrics.catalogue import catalogue
+from theodolite.questions import QUESTIONS, Question
 from theodolite.results import Better, Null, Score, Verdict
 
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+def ask_as(metric: str, question: Question) -> str:
+    """Return the question that a metric answers, in words that fit its evidence."""
+    known = catalogue().get(metric)
+    return QUESTIONS[question] if known is None else known.asked_as or QUESTIONS[question]
 
 
 def is_share(score: Score) -> bool:

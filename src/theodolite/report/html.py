@@ -13,7 +13,7 @@ from theodolite._verdicts.missing import is_left_out
 from theodolite._verdicts.scores_file import ComparedRecord, NotComputedRecord
 from theodolite.evidence.subject import Subject
 from theodolite.metrics.catalogue import catalogue
-from theodolite.questions import QUESTIONS
+from theodolite.questions import QUESTIONS, QUESTIONS_BY_KIND
 from theodolite.report.chapters.acceptance import acceptance_chapter
 from theodolite.report.chapters.attributions import attribution_rows
 from theodolite.report.chapters.compared import compared_chapter
@@ -61,7 +61,7 @@ def write_report_of(material: RunMaterial, path: Path) -> Path:
         "one_by_one": one_by_one(material, scores, verdicts, models, noun),
         "limits": limits(record, made_record, verdicts, subject, noun),
         "explorer": explorer,
-        "doubts": doubts(spec, made_record, verdicts, _needs(not_computed))
+        "doubts": doubts(spec, made_record, verdicts, _needs(not_computed, scores))
         | {"strange": sorted(strange), "unshown": _is_unshown(spec)},
         "n_scores": len(scores),
         "methods": method_notes(scores, [v.score.metric for v in verdicts if v.score is not None]),
@@ -100,8 +100,19 @@ def _chapters_of(
     }
 
 
-def _needs(not_computed: Sequence[NotComputedRecord]) -> list[tuple[str, list[str]]]:
-    return [(score.metric, score.needs) for score in not_computed if not is_left_out(score)]
+def _needs(
+    not_computed: Sequence[NotComputedRecord], scores: Sequence[Score]
+) -> list[tuple[str, list[str]]]:
+    """Return scores that further arrays for this kind of explanation would give."""
+    known = catalogue()
+    applying = [QUESTIONS_BY_KIND.get(known[score.metric].needs.kind) for score in scores]
+    return [
+        (score.metric, score.needs)
+        for score in not_computed
+        if score.metric in known
+        and not is_left_out(score)
+        and QUESTIONS_BY_KIND.get(known[score.metric].needs.kind) in applying
+    ]
 
 
 def _subject_words(subject: Subject, failed: Sequence[Failed]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from theodolite._runs.comparison.loaded_runs import LoadedRun, explain_unlike_ou
 from theodolite._scoring.request import Resampling
 from theodolite._storage.optional import require
 from theodolite._verdicts.lookup import Key, find_score
+from theodolite._verdicts.rules import question_text
 from theodolite.errors import EvidenceError, printable
 from theodolite.evidence.pipeline_output import Progress, silent
 from theodolite.questions import QUESTIONS, Question
@@ -172,16 +173,21 @@ def _select_comparable_scores(
 def _pair_verdicts(
     runs: tuple[LoadedRun, LoadedRun], by_key: dict[ScoreKey, ComparisonRow]
 ) -> Iterator[VerdictPair]:
-    for question, asks in QUESTIONS.items():
+    for question in QUESTIONS:
         heads = [run.headline(question) for run in runs]
-        if heads == [None, None]:
+        score = heads[0] or heads[1]
+        if score is None:
             continue
         verdicts = [run.verdicts.get(question) for run in runs]
         before, after = (
             "not_evaluated" if verdict is None else verdict.answer for verdict in verdicts
         )
         yield VerdictPair(
-            question, asks, before, after, _find_headline_row(heads[0], heads[1], by_key)
+            question,
+            question_text(score),
+            before,
+            after,
+            _find_headline_row(heads[0], heads[1], by_key),
         )
 
 

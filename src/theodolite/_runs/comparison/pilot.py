@@ -16,6 +16,7 @@ from theodolite._runs.comparison.sample_sizes import (
     find_seed_count,
 )
 from theodolite._runs.comparison.shortage import get_available_variances
+from theodolite._verdicts.rules import question_text
 from theodolite.questions import QUESTIONS
 from theodolite.results import Interval, Score
 
@@ -110,8 +111,8 @@ def build_run_pilots(run: LoadedRun) -> list[Pilot]:
 
     Paired runs require fewer samples.
     """
-    heads = [(asks, run.headline(question)) for question, asks in QUESTIONS.items()]
-    return [_build_pilot(asks, head) for asks, head in heads if head is not None]
+    heads = [run.headline(question) for question in QUESTIONS]
+    return [_build_pilot(question_text(head), head) for head in heads if head is not None]
 
 
 def _build_pilot(asks: str, score: Score) -> Pilot:

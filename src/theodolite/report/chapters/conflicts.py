@@ -8,6 +8,7 @@ from theodolite._runs.report_material import RunMaterial
 from theodolite._runs.run_content import choose_conflicts
 from theodolite._verdicts.conflicts.record import ConflictRecord, ConflictsFile, JudgedRecord
 from theodolite._verdicts.conflicts.sentences import SHORT, Level
+from theodolite._verdicts.words import ask_as
 from theodolite.evidence.subject import Subject
 from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import QUESTIONS, Question
@@ -116,7 +117,7 @@ def _threshold(judgment: JudgedRecord) -> tuple[str, str]:
     side = "at least" if judgment.better == "higher" else "at most"
     value = metric_text(judgment.threshold, judgment.metric)
     undefined = f", {judgment.n_undefined:,} undefined" if judgment.n_undefined else ""
-    return QUESTIONS[judgment.question], (
+    return ask_as(judgment.metric, judgment.question), (
         f"{_title(judgment.metric)}: good: {side} {value} ({KINDS[judgment.threshold_kind]}); "
         f"{judgment.n_good:,} of {judgment.n:,} good{undefined}"
     )

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from theodolite._storage.optional import require
+from theodolite._verdicts.rules import question_text
 from theodolite._verdicts.words import interval_text, percent
 from theodolite.errors import EvidenceError
-from theodolite.questions import QUESTIONS
 from theodolite.report.figures.scales import truncate_end
 from theodolite.report.figures.score_chart import COLORS, ZONES, chart_spec
 from theodolite.report.figures.score_strip import StripMarks, end_text, strip_marks
@@ -62,8 +62,9 @@ def _figure(scores: Sequence[Score]) -> Any:
     for height, score in zip(heights, scores, strict=True):
         _draw(axes, strip_marks(score), score, height)
     for question in dict.fromkeys(score.question for score in scores):
-        first = next(h for h, s in zip(heights, scores, strict=True) if s.question == question)
-        axes.text(0, first - 0.62, QUESTIONS[question], fontsize=9.5, fontweight="bold")
+        own = ((h, s) for h, s in zip(heights, scores, strict=True) if s.question == question)
+        first, score = next(own)
+        axes.text(0, first - 0.62, question_text(score), fontsize=9.5, fontweight="bold")
     _key(axes)
     return figure
 

@@ -10,6 +10,7 @@ from markupsafe import Markup
 from theodolite._runs.comparison.leaderboard import LeaderboardRow, LeaderboardTable, beats_null
 from theodolite._runs.comparison.leaderboard_runs import ExcludedFolder
 from theodolite._runs.comparison.loaded_runs import get_score_key
+from theodolite._verdicts.rules import question_text
 from theodolite._verdicts.words import interval_text, joined, percent
 from theodolite.questions import QUESTIONS, Question
 from theodolite.report.chapters.clean import is_defect_metric
@@ -126,7 +127,7 @@ def _column(board: LeaderboardTable, question: Question) -> dict[str, Any]:
     key = board.columns[question]
     score = next((row.run.by_key[key] for row in board.standings if key in row.run.by_key), None)
     return {
-        "asks": QUESTIONS[question],
+        "asks": QUESTIONS[question] if score is None else question_text(score),
         "short": SHORT[question],
         "ranks": question == board.by,
         "score": "" if score is None else full_title(score),
