@@ -56,6 +56,7 @@ TRIED = {
     "papers findings show": "P003-F0-05",
     "papers findings status": "",
     "papers findings tables": "",
+    "papers inputs": "leakage_tabulartoy",
     "papers list": "",
     "papers show": "leakage_tabulartoy",
     "papers sweep": "leakage_tabulartoy --out out",

@@ -64,7 +64,7 @@ TREE = {
     "sae": "audit dissect dashboard",
     "data": "list info get check example store commit keys",
     "metrics": "list show validate",
-    "papers": "list show sweep findings accept",
+    "papers": "list show inputs sweep findings accept",
 }
 
 

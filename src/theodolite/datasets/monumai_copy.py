@@ -33,7 +33,7 @@ def derive_monumai(original: Path, folder: Path) -> None:
     for number, path in enumerate(sorted(photographs, key=lambda p: (p.parent.name, p.stem))):
         boxes = _read_boxes(path.parent / "xml" / f"{path.stem}.xml")
         name = f"{number:04d}.jpg"
-        _shrink(path).save(folder / "images" / name, quality=QUALITY)
+        _shrink(path).save(folder / "images" / name, quality=QUALITY, optimize=True)
         records.append({"file": name, "source_name": path.stem, "style": path.parent.name,
                         "objects": boxes})  # fmt: skip
     if not records:

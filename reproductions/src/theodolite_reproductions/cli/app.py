@@ -15,7 +15,7 @@ from theodolite_reproductions.cli.claims import (
     findings_status,
     findings_tables,
 )
-from theodolite_reproductions.cli.protocols import papers_list, papers_show
+from theodolite_reproductions.cli.protocols import papers_inputs, papers_list, papers_show
 from theodolite_reproductions.cli.sweep import sweep
 
 
@@ -29,8 +29,9 @@ def _group(text: str, **commands: Callable[..., None]) -> typer.Typer:
 
 
 papers_app = _group(
-    "List and reproduce the runs of five papers", list=papers_list, show=papers_show, sweep=sweep
-)
+    "List and reproduce the runs of five papers",
+    list=papers_list, show=papers_show, inputs=papers_inputs, sweep=sweep,
+)  # fmt: skip
 findings_app = _group(
     "Compare claims of five papers with our runs",
     list=findings_list, show=findings_show, status=findings_status, power=findings_power,

@@ -7,6 +7,8 @@ import typer
 from theodolite._runs.folder.protocols import find_protocol_file, protocols
 from theodolite.cli.options import Json
 from theodolite.cli.tables import print_json, print_table
+from theodolite.errors import EvidenceError
+from theodolite_reproductions.sources import find_sources
 
 
 def papers_list(as_json: Json = False) -> None:
@@ -30,3 +32,22 @@ def papers_show(
 ) -> None:
     """Print a protocol with its choices."""
     typer.echo(find_protocol_file(name).read_text(encoding="utf-8"), nl=False)
+
+
+def papers_inputs(
+    name: Annotated[str | None, typer.Argument(help="Protocol. Default: all")] = None,
+) -> None:
+    """Show where to get the inputs of protocols.
+
+    An input without a source ends the command with exit code 2.
+    """
+    path = None if name is None else find_protocol_file(name)
+    chosen = [protocol for protocol in protocols() if path in (None, protocol.file)]
+    rows = [
+        (protocol.name, read, "; ".join(sources))
+        for protocol in chosen
+        for read, sources in find_sources(protocol).items()
+    ]
+    print_table(("protocol", "reads in DATA", "source"), rows)
+    if missing := [f"{protocol}: {read}" for protocol, read, sources in rows if not sources]:
+        raise EvidenceError("inputs", ", ".join(missing), "a source for each")

@@ -16,7 +16,7 @@ from theodolite.errors import UnsafeInputError
 from theodolite.evidence.plugins import load_plugins
 
 GROUP = "protocols"
-PATH_ARGUMENTS = ("root", "weights", "pooled", "archive", "class_names")
+PATH_ARGUMENTS = ("root", "weights", "pooled", "archive", "class_names", "lesions")
 """Arguments of data sets and pipelines that are paths below the data folder."""
 MAX_SHORT_RESAMPLES = 100
 """Maximum number of resamples of a shortened spec."""
@@ -82,7 +82,7 @@ def _read_protocol(path: Path) -> Protocol:
     base = content if "dataset" in content else read_yaml(path.with_name(content["protocol"]))
     reads = sorted(set(_find_paths(base["dataset"])) | set(_find_paths(base["pipeline"])))
     name = path.name.removesuffix(".yaml")
-    loaders = tuple(sorted(set(_find_loaders(base["dataset"]))))
+    loaders = tuple(sorted(set(_find_loaders(base))))
     return Protocol(name, content["title"], tuple(reads), loaders, path, "dataset" not in content)
 
 
@@ -94,19 +94,25 @@ def find_protocols_of(dataset: str) -> tuple[str, ...]:
     )
 
 
-def _find_loaders(dataset: dict[str, Any]) -> list[str]:
-    """Return the loader of a spec, and those that it joins or takes forms of."""
-    parts = [str(part[0]) for part in dataset.get("parts", ())]
+def _find_loaders(spec: dict[str, Any]) -> list[str]:
+    """Return the loader of a spec, and those that it joins, takes forms of or learns from."""
+    dataset, concepts = spec["dataset"], spec["pipeline"].get("concepts")
+    parts = [name for name, _ in dataset.get("parts", ())]
     forms = [form.get("of") for form in dataset.get("forms", {}).values()]
-    return [name for name in (dataset["name"], dataset.get("of"), *parts, *forms) if name]
+    learned = concepts.get("data") if isinstance(concepts, dict) else None
+    return [n for n in (dataset["name"], dataset.get("of"), learned, *parts, *forms) if n]
 
 
 def _find_paths(arguments: Any) -> list[str]:
     """Return the first folder of each path below the data folder."""
     if isinstance(arguments, dict):
         named = [v for k, v in arguments.items() if k in PATH_ARGUMENTS and isinstance(v, str)]
+        named += [v for v in arguments.values() if isinstance(v, str) and v.endswith(".gguf")]
+        named += [folder for _, folder in arguments.get("parts", ())]
+        if isinstance(concepts := arguments.get("concepts"), dict) and "data" in concepts:
+            named.append(concepts["data"])
         inside = [p for v in arguments.values() for p in _find_paths(v)]
-        return [value.split("/")[0] for value in named] + inside
+        return [value.split("/")[0] for value in named if value != "."] + inside
     if isinstance(arguments, list):
         return [p for v in arguments for p in _find_paths(v)]
     return []
