@@ -64,6 +64,9 @@ def test_brief_of_other_kinds_has_two_pages(planted: object, tmp_path: Path) -> 
     result = theodolite.audit(planted(40), resamples=20)
     path = result.report(tmp_path / "brief.pdf")
     check(read_pages(path), result)
+    if planted is planted_attributions:  # bars for and against in their colors, not black
+        drawn = pypdf.PdfReader(path).pages[1].get_contents().get_data()
+        assert b"0.909804 0.34902 0.047059 rg" in drawn and b"0 0 0 rg" not in drawn
 
 
 def test_long_names_do_not_add_a_page(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from theodolite.report.limits import limits
 from theodolite.report.page import TEMPLATES, page_text
 from theodolite.report.palette import palette
 from theodolite.report.provenance import COMMANDS
-from theodolite.report.words import full_title
+from theodolite.report.words import full_title, unbroken
 from theodolite.results import Verdict
 
 MAX_NULLS = 3
@@ -91,12 +91,12 @@ def _list_comparisons(verdicts: Sequence[Verdict]) -> list[dict[str, str]]:
     return [
         {
             "score": full_title(score),
-            "value": percent(score.value, score),
+            "value": unbroken(percent(score.value, score)),
             "nulls": "; ".join(
-                f"{null.label} {percent(null.value, score)}".replace("_", " ")
+                unbroken(f"{null.label} {percent(null.value, score)}".replace("_", " "))
                 for null in score.nulls[:MAX_NULLS]
             ),
-            "best": percent(score.best, score),
+            "best": unbroken(percent(score.best, score)),
             "n": f"{score.n:,} {score.n_unit}",
         }
         for score in scores
