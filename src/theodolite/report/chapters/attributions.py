@@ -50,6 +50,7 @@ class ExplainedRow:
     output: str
     fit: str
     features: tuple[FeatureBars, ...]
+    signed: bool
 
 
 def attribution_rows(material: RunMaterial, seed: int) -> list[ExplainedRow]:
@@ -61,15 +62,15 @@ def attribution_rows(material: RunMaterial, seed: int) -> list[ExplainedRow]:
     if not isinstance(evidence, AttributionEvidence):
         return []
     tables, fits = [sum_groups(np.asarray(evidence.values), evidence.groups)], None
+    signed = has_signs(evidence)
     chosen = np.random.default_rng(seed).permutation(len(evidence))[:ROWS].tolist()
     if evidence.change is not None:
-        signs = "given" if has_signs(evidence) else "ignored"
-        fits = SubsetAnswers(evidence).fit(tables[0], "mixed", signs)
+        fits = SubsetAnswers(evidence).fit(tables[0], "mixed", "given" if signed else "ignored")
         chosen = choose_extremes(fits, ROWS)
         if tables[0].shape[1] <= MAX_MEASURED:
             measured = fit_best_attributions(evidence[np.array(chosen)])
             tables.append(np.zeros_like(tables[0]))
-            tables[1][chosen] = measured if signs == "given" else np.abs(measured)
+            tables[1][chosen] = measured if signed else np.abs(measured)
     rows = np.stack(tables, axis=2)
     return [_row(evidence, int(number), rows[number], fits) for number in chosen]
 
@@ -94,8 +95,9 @@ def _row(
     output = "" if evidence.output is None else minus(f"{evidence.output[number]:.3g}")
     fit = "" if fits is None else minus(f"{round(fits[number], 2) + 0.0:.2f}")
     return ExplainedRow(
-        evidence.samples.name(number), output, fit.replace("nan", "undefined"), features
-    )
+        evidence.samples.name(number), output, fit.replace("nan", "undefined"), features,
+        signed=has_signs(evidence),
+    )  # fmt: skip
 
 
 def _bar(value: float, share: float) -> SignedBar:

@@ -123,12 +123,14 @@ def _marked(marks: StripMarks, lane: _StripLane, down: float, size: float = 5.0)
 
 
 def _null_label(marks: StripMarks, lane: _StripLane, value: str) -> str:
-    """The null's name and value, on the side of its line that has more room."""
+    """The null's name and value, on the side of its line with more room; long ones on both."""
     assert marks.null is not None  # noqa: S101  asked before
     at = lane.x(marks.axis.share(marks.null.value))
     left, right = at - lane.left, lane.right - at
-    room = int(max(left, right) / LETTER) - len(value) - 1
+    room = int((left + right) / LETTER) - len(value) - 1
     content = f"{truncate_middle(marks.null.name, max(room, 8))} {value}"
+    if (missing := len(content) * LETTER - max(left, right)) > 0:
+        at += missing if left > right else -missing
     return text(content, at, lane.base + 20, "end" if left > right else "start", "label null")
 
 
