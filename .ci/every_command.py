@@ -39,7 +39,7 @@ TRIED = {
     "dissect": "mask_folder mydata --model resnet18 --out out",
     "doctor": "",
     "evidence": "",
-    "explain": "image.png --backbone resnet18 --method grad_cam --out maps",
+    "explain": "image.png --model resnet18 --method grad_cam --out maps",
     "export": "RUN --latex tables.tex",
     "gate": "RUN thresholds.yaml",
     "leaderboard": "RUN",

@@ -68,7 +68,7 @@ def at(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def given(at: Path, out: str, *methods: str) -> list[object]:
     chosen = [part for method in methods for part in ("--method", method)]
     return [
-        at / "one.png", at / "two.png", "--backbone", "cifar_resnet20", "--weights",
+        at / "one.png", at / "two.png", "--model", "cifar_resnet20", "--weights",
         at / "small.safetensors", "--out", at / out, *chosen,
     ]  # fmt: skip
 
@@ -108,7 +108,7 @@ def test_nothing_is_overwritten(at: Path) -> None:
 
 
 def test_what_is_refused(at: Path) -> None:
-    assert "no IMAGES, --backbone, --method, --out" in refused()
+    assert "no IMAGES, --model, --method, --out" in refused()
     assert "no --out" in refused(*given(at, "x", "center")[:4], "--method", "center")
     assert "one of grad_cam" in refused(*given(at, "x", "grad_cham"))
     assert "twice" in refused(at / "one.png", *given(at, "x", "center"))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
+from theodolite._storage.paths import sha256_of
 from theodolite.errors import EvidenceError
 from theodolite.models.features import Preprocessing, set_evaluation_mode
 
@@ -57,8 +58,13 @@ class LoadedModel:
 
     @cached_property
     def digest(self) -> str:
-        """Digest of name and weights."""
-        return compute_network_digest(self.name, self.network)
+        """Digest of name and weights, or of the file where it has both."""
+        digest = hashlib.sha256(self.name.encode())
+        if self.weights is not None and self.weights.suffix in (".pt2", ".onnx"):
+            digest.update(sha256_of(self.weights).encode())
+        for name, tensor in sorted(self.network.state_dict().items()):
+            digest.update(name.encode() + tensor.cpu().numpy().tobytes())
+        return digest.hexdigest()
 
     def forward(
         self, batch: Float[np.ndarray, "samples 3 rows columns"]
@@ -84,11 +90,3 @@ class LoadedModel:
         import torch  # noqa: PLC0415
 
         return np.asarray(torch.softmax(torch.from_numpy(self.forward(batch)), dim=1).numpy())
-
-
-def compute_network_digest(description: str, network: "torch.nn.Module") -> str:
-    """Return a digest of a network's description and all its weights."""
-    digest = hashlib.sha256(description.encode())
-    for name, tensor in sorted(network.state_dict().items()):
-        digest.update(name.encode() + tensor.cpu().numpy().tobytes())
-    return digest.hexdigest()

@@ -101,13 +101,18 @@ def trust_model(name: str) -> None:
 
 def load_named_model(name: str, **settings: Any) -> LoadedModel:
     """Load the model that a spec or a command names; refuse code that nobody allowed to run."""
+    check_trusted(name)
+    return load_model(name, **settings)
+
+
+def check_trusted(name: str) -> None:
+    """Refuse a model that can run code, unless `trust_model` was called for it."""
     scheme = name.partition(":")[0]
     if scheme in RUN_CODE and name not in _trusted:
         raise UnsafeInputError(
             f"model {name!r}", f"{scheme}:, which can run code ({RUN_CODE[scheme]})",
             "your permission", "Add --trust-model to the command if you trust it.",
         )  # fmt: skip
-    return load_model(name, **settings)
 
 
 def read_class_names(classes: Sequence[str] | str | Path | None) -> tuple[str, ...]:
@@ -149,7 +154,8 @@ def _load_by_name(
             "preprocessing", "none", f"size, mean and std, which {scheme}: does not store",
             'From Python: preprocessing={"size": …, "mean": …, "std": …}; or --preprocess FILE.',
         )  # fmt: skip
-    return SCHEMES[scheme](value, weights, prepare)
+    loaded: LoadedModel = SCHEMES[scheme](value, weights, prepare)
+    return loaded
 
 
 def _load_timm(value: str, weights: Path | None, _: Any) -> LoadedModel:
@@ -274,7 +280,7 @@ def _load_shelf(value: str, weights: Path | None, _: Any) -> LoadedModel:
     return replace(
         _load_timm(card.architecture, file, None),
         name=f"shelf:{card.name}", classes=card.classes, layer=card.layer, weights=folder,
-        preprocessing=as_preprocessing(card.preprocessing),
+        preprocessing=as_preprocessing(card.preprocessing) or Preprocessing(),
     )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from theodolite.models.loaded_model import LoadedModel
 from theodolite.models.loading import load_model
 
 if TYPE_CHECKING:
-    import torch
+    pass
 
 IMAGES_PER_SHARD = 64
 BATCH = 16
@@ -83,7 +83,7 @@ def compute_feature_maps(
     it.
     """
     identity = {
-        "network": compute_network_digest(backbone.name, backbone.network),
+        "network": backbone.digest,
         "layer": layer or backbone.layer,
         "preprocessing": asdict(backbone.preprocessing),
     }
@@ -128,12 +128,13 @@ class Extracts:
         return FeatureExtractor(network, self._layer), self._backbone.preprocessing
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _load, (self._backbone.name, self._backbone.weights, self._layer)
+        model = self._backbone
+        return _load, (model.name, model.weights, self._layer, model.preprocessing)
 
 
 @lru_cache(maxsize=1)
-def _load(name: str, weights: Path | None, layer: str) -> Extracts:
-    return Extracts(load_model(name, weights=weights), layer)
+def _load(name: str, weights: Path | None, layer: str, preprocessing: Preprocessing) -> Extracts:
+    return Extracts(load_model(name, weights=weights, preprocessing=preprocessing), layer)
 
 
 def _capture(
@@ -175,11 +176,3 @@ def _usable(path: Path) -> bool:
         return path.is_file() and read_npy(path, mapped=True).ndim == 4
     except UnsafeInputError:
         return False
-
-
-def compute_network_digest(description: str, network: "torch.nn.Module") -> str:
-    """Return a digest of a network's description and all its weights."""
-    digest = hashlib.sha256(description.encode())
-    for name, tensor in sorted(network.state_dict().items()):
-        digest.update(name.encode() + tensor.cpu().numpy().tobytes())
-    return digest.hexdigest()

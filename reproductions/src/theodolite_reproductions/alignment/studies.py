@@ -106,7 +106,7 @@ def image_table(
         "seed": [seed] * len(rows),
         "bottleneck": (evidence.predicted == labels).astype(float).tolist(),
     }
-    if answers is not None:
+    if answers is not None and answers.match is None:
         right = answers.outputs[rows].argmax(axis=1) == labels
         table["probe"] = right.astype(float).tolist()
     table |= {f"posthoc_{by}": column for by, column in _existence(evidence).items()}

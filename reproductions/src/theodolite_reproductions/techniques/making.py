@@ -22,7 +22,7 @@ from theodolite.explainers.concepts.methods import concept_explainer
 from theodolite.models.concept_bank import ConceptBank
 from theodolite.models.loading import load_named_model
 from theodolite.models.posthoc import PosthocBottleneck
-from theodolite.pipelines.features import compute_feature_maps, compute_network_digest
+from theodolite.pipelines.features import compute_feature_maps
 from theodolite.pipelines.posthoc.pipeline import PosthocPipeline
 from theodolite.pipelines.saliency.map_tasks import (
     ProbedImages,
@@ -153,9 +153,7 @@ def maps_of(
         what=f"maps of {network.backbone}", do=partial(run_task, data, probed), items=pieces,
         digests=[compute_task_digest(piece, digests) for piece in pieces],
         about={
-            "network": compute_network_digest(
-                f"{classifier.name} {classifier.preprocessing}", classifier.network
-            ),
+            "network": f"{classifier.digest} {classifier.preprocessing}",
             "probed": {**vars(probed)}, "versions": list_library_versions(),
         },
         names=[f"{piece.method}, {data.images[piece.rows[0]]}" for piece in pieces],

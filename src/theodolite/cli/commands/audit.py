@@ -34,7 +34,8 @@ from theodolite._verdicts.scores_file import scores_file
 from theodolite.cli import options as opt
 from theodolite.cli.commands.run import compute
 from theodolite.cli.interrupts import PARTIAL, goes_on
-from theodolite.cli.options import argument, below_one_folder, command_line, engine_options, option
+from theodolite.cli.models import ModelOptions
+from theodolite.cli.options import argument, command_line, engine_options, option
 from theodolite.cli.progress import print_rehearsal, show_progress
 from theodolite.cli.tables import print_scores, print_verdicts
 from theodolite.errors import EvidenceError, printable
@@ -72,8 +73,11 @@ def audit(
     ] = None,
     out: Annotated[Path | None, option("Run folder to write, with a report")] = None,
     overwrite: opt.Overwrite = False,
-    model: Annotated[str | None, option("Model of timm to audit, such as resnet18")] = None,
+    model: Annotated[str | None, option("Model to audit, such as timm:resnet18")] = None,
     weights: opt.Weights = None,
+    classes: opt.Classes = None,
+    preprocess: opt.Preprocess = None,
+    trust_model: opt.TrustModel = False,
     layer: opt.Layer = None,
     data: Annotated[Path | None, option("Folder of images with concepts")] = None,
     dataset: Annotated[str, option("Layout of DATA: folder, cub, monumai")] = "folder",
@@ -113,7 +117,8 @@ def audit(
     del max_memory  # set as it was read
     criteria = None if thresholds is None else read_thresholds(thresholds)
     settings = _Settings(Resampling(resamples, seed=seed), out, overwrite, claim)
-    job = _model_job(evidence, (model, weights, layer), (data, dataset, cache), settings)
+    options = ModelOptions(model or "", weights, classes, preprocess, trust_model)
+    job = _model_job(evidence, options, layer, (data, dataset, cache), settings)
     columns = {
         "values": values, "truth": truth, "known": known, "labels": labels,
         "predicted": predicted, "ids": ids, "clusters": clusters,
@@ -151,14 +156,19 @@ def audit(
 
 def _model_job(
     evidence: list[str] | None,
-    model: tuple[str | None, Path | None, str | None],
+    model: ModelOptions,
+    layer: str | None,
     images: tuple[Path | None, str, Path | None],
     settings: _Settings,
 ) -> _AuditRun | None:
     """Return the run of a concept bottleneck, if a model was named."""
-    (name, weights, layer), (data, dataset, cache) = model, images
-    if name is None:
-        for flag, value in (("--weights", weights), ("--layer", layer), ("--data", data)):
+    data, dataset, cache = images
+    if not model.model:
+        needs_model = {
+            "--weights": model.weights, "--layer": layer, "--data": data,
+            "--classes": model.classes, "--preprocess": model.preprocess,
+        }  # fmt: skip
+        for flag, value in needs_model.items():
             if value is not None:
                 raise EvidenceError(flag, f"{str(value)!r} without a network", "--model as well")
         if not evidence:
@@ -172,15 +182,17 @@ def _model_job(
     from theodolite._runs.auditing.network import SEEDS, concept_data
 
     concept_data(data, dataset)  # a wrong folder must not cost a model first
-    root, places = below_one_folder(data, weights)
-    pipeline = {"name": "posthoc_cbm", "backbone": name, "layer": layer, "units": True}
+    model.check_trust()
+    root, place, settings_of_model = model.make_settings(data)
+    pipeline = {"name": "posthoc_cbm", "layer": layer, "units": True} | settings_of_model
+    name = pipeline["backbone"]
     spec = RunSpec.model_validate(
         {
             "name": "audit",
             "title": f"Audit of a concept bottleneck of {name} on {data.resolve().name}",
             "claim": settings.claim,
-            "dataset": {"name": dataset, "root": places[0]},
-            "pipeline": pipeline | ({"weights": places[1]} if weights else {}),
+            "dataset": {"name": dataset, "root": place},
+            "pipeline": pipeline,
             "seeds": list(SEEDS),
             "resampling": {
                 "resamples": settings.resampling.resamples, "seed": settings.resampling.seed

@@ -11,8 +11,8 @@ from PIL import Image
 from theodolite._storage.arrays import write_npy
 from theodolite._storage.images import read_image
 from theodolite._storage.paths import all_or_nothing
-from theodolite._storage.text import read_json
 from theodolite.cli import options as opt
+from theodolite.cli.models import ModelOptions
 from theodolite.cli.options import argument, option
 from theodolite.cli.tables import print_json, print_table
 from theodolite.errors import EvidenceError
@@ -26,9 +26,11 @@ if TYPE_CHECKING:
 
 def explain(
     images: Annotated[list[Path] | None, argument("Images to explain")] = None,
-    backbone: Annotated[str | None, option("Model, such as resnet18 or torchvision:NAME")] = None,
+    model: Annotated[str | None, option("Model, such as resnet18 or torchvision:NAME")] = None,
     weights: opt.Weights = None,
-    class_names: Annotated[Path | None, option("JSON list of class names; CLIP needs it")] = None,
+    classes: opt.Classes = None,
+    preprocess: opt.Preprocess = None,
+    trust_model: opt.TrustModel = False,
     method: Annotated[list[str] | None, option("Method of --list; repeatable")] = None,
     layer: Annotated[str | None, option("Layer of a CAM. Default: found")] = None,
     target: Annotated[
@@ -41,18 +43,20 @@ def explain(
 ) -> None:
     """Write saliency maps of images: a map (.npy) and an overlay (.png) per image and method.
 
-    Models: resnet18 (timm), torchvision:resnet18, transformers:FOLDER, open_clip:MODEL@TAG.
+    Models: resnet18 (timm), torchvision:resnet18, hf:FOLDER, open_clip:MODEL@TAG.
     """
     if listed:
         _list(as_json=as_json)
         return
-    if not (images and backbone and method and out):
-        options = {"IMAGES": images, "--backbone": backbone, "--method": method, "--out": out}
+    if not (images and model and method and out):
+        options = {"IMAGES": images, "--model": model, "--method": method, "--out": out}
         lacking = ", ".join(name for name, value in options.items() if not value)
         raise EvidenceError("explain", f"no {lacking}", "all of these", "Or ask for --list.")
     _check_methods(method)
     places = _places(images, method, out)
-    rows = _explain(images, (backbone, weights, class_names), method, (layer, target, seed), places)
+    chosen = ModelOptions(model, weights, classes, preprocess, trust_model)
+    chosen.check_trust()
+    rows = _explain(images, chosen, method, (layer, target, seed), places)
     if as_json:
         print_json(rows)
         return
@@ -111,16 +115,19 @@ def _places(
 
 def _explain(
     images: Sequence[Path],
-    network: tuple[str, Path | None, Path | None],
+    options: ModelOptions,
     methods: Sequence[str],
     how: tuple[str | None, int | None, int],
     places: dict[tuple[Path, str], Path],
 ) -> list[dict[str, Any]]:
+    from theodolite.models.loading import load_model
 
     layer, target, seed = how
     opened = [read_image(path) for path in images]
-    name, weights, class_names = network
-    classifier = load_classifier(name, weights, classes=_names(class_names))
+    name, weights = options.split()
+    classifier = load_model(
+        name, weights=weights, classes=options.classes, preprocessing=options.read_preprocessing()
+    )
     numbers, targets, chances = _predict_targets(classifier, opened, target)
     rows = []
     for method in methods:
@@ -136,13 +143,6 @@ def _explain(
                  "probability": float(chances[i])}
             )  # fmt: skip
     return sorted(rows, key=lambda row: [str(path) for path in images].index(row["image"]))
-
-
-def _names(path: Path | None) -> tuple[str, ...]:
-    names = [] if path is None else read_json(path, "class names")
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise EvidenceError("--class-names", type(names).__name__, "a JSON list of names")
-    return tuple(names)
 
 
 def _predict_targets(

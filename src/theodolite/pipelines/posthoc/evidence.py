@@ -113,9 +113,9 @@ def facts(
         entries.append(("accuracy on images with maps", _accuracy(map_evidence)))
     entries.append(("test images with maps", len(work.maps.rows)))
     if answers is not None:
-        right = answers.outputs[work.test].argmax(axis=1) == data.labels[work.test]
+        accuracy = answers.compute_accuracy(data.labels, work.test)
         of = "the reference layer" if answers.by == FITTED else "the network"
-        entries.append((f"test accuracy of {of}", float(right.mean())))
+        entries.append((f"test accuracy of {of}", accuracy))
     return entries
 
 

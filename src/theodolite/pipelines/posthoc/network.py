@@ -11,10 +11,10 @@ from jaxtyping import Float, Int
 from scipy.optimize import linear_sum_assignment
 
 from theodolite.datasets.concept_data import ConceptData
-from theodolite.evidence.axes import Samples
+from theodolite.evidence.axes import Classes, Samples
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.subject import Claim, Outputs, Subject
-from theodolite.models.features import set_evaluation_mode
+from theodolite.models.class_match import ClassMatch, match_classes
 from theodolite.models.loaded_model import LoadedModel
 from theodolite.models.posthoc import PosthocBottleneck
 from theodolite.pipelines.posthoc.fitted import fit_or_load_linear
@@ -34,13 +34,42 @@ class NetworkOutputs:
     """Outputs of all rows; rows that were not computed are 0."""
     head: Float[np.ndarray, "classes channels"] | None = None
     warnings: tuple[str, ...] = ()
+    match: ClassMatch | None = None
+    """Classes of the data that the columns are of; None: all, in order."""
+
+    @property
+    def classes(self) -> Int[np.ndarray, " matched"]:
+        """Class of each column."""
+        return np.arange(self.outputs.shape[1]) if self.match is None else self.match.classes
+
+    def select(
+        self, labels: Int[np.ndarray, " images"], rows: Int[np.ndarray, " rows"]
+    ) -> Int[np.ndarray, " selected"]:
+        """Return the rows whose class has an output."""
+        return rows[np.isin(labels[rows], self.classes)]
+
+    def compute_accuracy(
+        self, labels: Int[np.ndarray, " images"], rows: Int[np.ndarray, " rows"]
+    ) -> float:
+        """Return the accuracy on the rows whose class has an output."""
+        rows = self.select(labels, rows)
+        return float(np.mean(self.classes[self.outputs[rows].argmax(axis=1)] == labels[rows]))
 
     def notes(self) -> list[str]:
         """Return notes on what was compared."""
         fitted = self.by == FITTED
         stands = "" if fitted else " This asks whether it may stand for the network's."
+        part = self.match is not None and self.match.kind == "part"
         return [
             *self.warnings,
+            *(
+                [
+                    f"The network has an output for {len(self.classes)} of {self.match.of} "
+                    "classes. Faithful is evaluated on these, and on test images of them."
+                ]
+                if self.match is not None and part
+                else []
+            ),
             f"Faithful{' to the stand-in' * fitted}: the bottleneck's concepts and weights are "
             f"compared with {self.by}. Both are counted from their mean over the training "
             f"images. A bottleneck is always faithful to its own answers.{stands}",
@@ -83,30 +112,36 @@ def compute_fitted_outputs(
 
 
 def compute_network_outputs(
-    backbone: LoadedModel, data: ConceptData, rows: Int[np.ndarray, " rows"]
+    model: LoadedModel, data: ConceptData, rows: Int[np.ndarray, " rows"]
 ) -> NetworkOutputs | None:
-    """Return the network's own outputs if its classes match in number, or None."""
-    import torch  # noqa: PLC0415  only where a network is run
-
-    network, n_classes = backbone.network, len(data.classes)
-    first = next(network.parameters(), None)
-    device = "cpu" if first is None else first.device
-    outputs = np.zeros((len(data), n_classes), np.float32)
-    with set_evaluation_mode(network), torch.inference_mode():
-        for at in range(0, len(rows), BATCH):
-            some = rows[at : at + BATCH]
-            images = [backbone.preprocessing(data.image(int(row))) for row in some]
-            batch_outputs = network(torch.from_numpy(np.stack(images)).to(device))
-            if not isinstance(batch_outputs, torch.Tensor) or batch_outputs.shape != (
-                len(some),
-                n_classes,
-            ):
-                return None
-            outputs[some] = batch_outputs.float().cpu().numpy()
-    if not np.isfinite(outputs).all():
+    """Return the network's own outputs for classes of the data, or None if it has others."""
+    match: ClassMatch | None = None
+    outputs = np.zeros((len(data), 0), np.float32)
+    for at in range(0, len(rows), BATCH):
+        some = rows[at : at + BATCH]
+        batch = model.forward(np.stack([model.preprocessing(data.image(int(r))) for r in some]))
+        if match is None:
+            match = match_outputs(model, batch.shape, data, rows)
+            outputs = np.zeros((len(data), len(match.classes)), np.float32)
+        if match.kind == "other":
+            return None
+        outputs[some] = batch[:, match.columns]
+    if match is None or not np.isfinite(outputs).all():
         return None
-    return NetworkOutputs(
-        OWN, outputs, warnings=warn_about_class_order(outputs[rows], data.labels[rows])
+    in_order = match.kind == "same" and match.by_order
+    warnings = warn_about_class_order(outputs[rows], data.labels[rows]) if in_order else ()
+    return NetworkOutputs(OWN, outputs, warnings=warnings, match=match)
+
+
+def match_outputs(
+    model: LoadedModel, shape: tuple[int, ...], data: ConceptData, rows: Int[np.ndarray, " rows"]
+) -> ClassMatch:
+    """Match outputs of this shape with the classes of the data, counting test images of rows."""
+    n_outputs = shape[1] if len(shape) == 2 else None
+    names = model.classes if len(model.classes) == n_outputs else ()
+    test = rows[data.is_test[rows]]
+    return match_classes(
+        names, data.classes.names, n_outputs=n_outputs, test_labels=data.labels[test]
     )
 
 
@@ -140,22 +175,23 @@ def surrogate_evidence(
     split: tuple[Int[np.ndarray, " train"], Int[np.ndarray, " test"]],
 ) -> SurrogateEvidence:
     """Return the bottleneck as a surrogate of the network."""
-    train, test = split
+    train, test = split[0], answers.select(data.labels, split[1])
+    classes = answers.classes
     lengths = np.linalg.norm(model.bank.vectors, axis=1)
     lengths = np.where(lengths > 0, lengths, 1.0)
     # directions of length 1, as the measures have it; the weights take what that changes
     scale = lengths if model.projection == "dot" else np.ones_like(lengths)
     values = model.concepts(features[test]) - model.concepts(features[train]).mean(axis=0)
     return SurrogateEvidence(
-        importances=model.weights * scale[:, None],
+        importances=model.weights[:, classes] * scale[:, None],
         outputs=answers.outputs[test].astype(np.float32),
         bias=answers.outputs[train].mean(axis=0, dtype=float),
         head=answers.head,
         vectors=model.bank.vectors / lengths[:, None],
         projections=(values / scale).astype(np.float32),
-        labels=data.labels[test],
+        labels=np.searchsorted(classes, data.labels[test]),
         concepts=data.concepts,
-        classes=data.classes,
+        classes=Classes(tuple(data.classes.names[k] for k in classes)),
         samples=Samples(
             index=test,
             ids=np.array([data.images[row] for row in test]),

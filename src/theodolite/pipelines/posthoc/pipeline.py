@@ -46,6 +46,10 @@ class PosthocPipeline:
 
     backbone: str
     weights: Path | None = None
+    classes: Sequence[str] = ()
+    """Class names of the network's outputs in order, where it does not say them."""
+    preprocessing: dict[str, Any] | None = None
+    """Size, mean and std of images, where the network does not say them."""
     layer: str | None = None
     pooled: Path | None = None
     """Pooled features of all images, a row each (.npy), if images are not available."""
@@ -64,17 +68,20 @@ class PosthocPipeline:
 
     def make(self, data: ConceptData, context: WorkContext) -> Produced:
         """Fit each setting, choose the best, and return the evidence for each seed."""
-        backbone = load_named_model(self.backbone, weights=self.weights)
-        produced = self._produce(data, self._prepare(data, backbone, context), None, context)
-        return self._with_layer(produced, backbone)
+        model = load_named_model(
+            self.backbone, weights=self.weights, classes=self.classes or None,
+            preprocessing=self.preprocessing,
+        )  # fmt: skip
+        return self.make_with(model, data, context)
 
     def make_with(self, backbone: LoadedModel, data: ConceptData, context: WorkContext) -> Produced:
         """Return the evidence with a given network; ``backbone`` is only its name.
 
-        If it puts out as many numbers as there are classes, it answers for itself.
+        If it has outputs for classes of the data, it answers for itself.
         """
         work = self._prepare(data, backbone, context)
-        own = compute_network_outputs(backbone, data, np.concatenate([work.train, work.test]))
+        rows = np.concatenate([work.train, work.test])
+        own = None if self.pooled else compute_network_outputs(backbone, data, rows)
         return self._with_layer(self._produce(data, work, own, context), backbone)
 
     def _with_layer(self, produced: Produced, backbone: LoadedModel) -> Produced:

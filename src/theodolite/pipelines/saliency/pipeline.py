@@ -25,7 +25,7 @@ from theodolite.explainers.probing.stability import StabilitySettings, compute_c
 from theodolite.explainers.saliency.methods import TECHNIQUES
 from theodolite.explainers.saliency.methods import explainer as _checked_method
 from theodolite.models.loaded_model import LoadedModel
-from theodolite.pipelines.features import compute_network_digest, compute_weights_digest
+from theodolite.pipelines.features import compute_weights_digest
 from theodolite.pipelines.saliency.map_tasks import (
     ProbedImages,
     SaliencyTask,
@@ -178,9 +178,7 @@ class SaliencyPipeline:
             items=pieces,
             digests=[compute_task_digest(piece, digests) for piece in pieces],
             about={
-                "network": compute_network_digest(
-                    f"{classifier.name} {classifier.preprocessing}", classifier.network
-                ),
+                "network": f"{classifier.digest} {classifier.preprocessing}",
                 "probed": {**vars(probed)},
                 "versions": list_library_versions(),
             },

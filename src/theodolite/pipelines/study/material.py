@@ -23,7 +23,6 @@ from theodolite.evidence.pipeline_output import Progress, silent
 from theodolite.explainers.rendering import bwr
 from theodolite.explainers.saliency.methods import TECHNIQUES, explainer
 from theodolite.models.loaded_model import LoadedModel
-from theodolite.pipelines.features import compute_network_digest
 from theodolite.pipelines.saliency.map_tasks import SavedNetwork, list_library_versions
 from theodolite.pipelines.saliency.pipeline import SaliencyPipeline, _draw_rows
 from theodolite.pipelines.study.twins import (
@@ -83,7 +82,7 @@ def material_from_saliency_run(
         "pipeline": "saliency",
         "data set": data.name,
         "network": classifier.name,
-        "network digest": compute_network_digest(classifier.name, classifier.network),
+        "network digest": classifier.digest,
         "seed": f"{settings.seed}",
         **{f"version of {name}": version for name, version in list_library_versions().items()},
     }
