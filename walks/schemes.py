@@ -22,15 +22,15 @@ from theodolite.models.features import FeatureExtractor
 
 os.chdir(tempfile.mkdtemp())
 torch.manual_seed(0)
-write_shapes(Path("shapes"), 30)
+write_shapes(Path("shapes"))
 images = np.random.default_rng(0).normal(size=(3, 3, 64, 64)).astype(np.float32)
 pixels = {"size": 64, "mean": 0.5, "std": 0.5}
 
 # the same network three times: by name and weights, by a function, by an exported file
-network = timm.create_model("test_resnet", num_classes=4).eval()
+network = timm.create_model("test_resnet", num_classes=3).eval()
 torch.save(network.state_dict(), "weights.pt")
 Path("nets.py").write_text(
-    "import timm\n\ndef build():\n    return timm.create_model('test_resnet', num_classes=4)\n"
+    "import timm\n\ndef build():\n    return timm.create_model('test_resnet', num_classes=3)\n"
 )
 batch = {0: torch.export.Dim("n")}
 torch.export.save(
@@ -51,8 +51,10 @@ for model, own, result in zip(same, maps, audits, strict=True):
     assert [v.summary for v in result.verdicts] == [v.summary for v in audits[0].verdicts]
 
 # code of a model is run on the command line only if you say that you trust it
-command = [sys.executable, "-m", "theodolite.cli", "audit", "--data", "shapes", "--model"]
-refused = subprocess.run([*command, "export:net.pt2"], capture_output=True, text=True)
+command = [sys.executable, "-c", "from theodolite.cli import main; main()", "audit"]
+refused = subprocess.run(
+    [*command, "--data", "shapes", "--model", "export:net.pt2"], capture_output=True, text=True
+)
 print(refused.stderr.strip())
 assert refused.returncode == 3
 assert "--trust-model" in refused.stderr
