@@ -7,7 +7,7 @@ import json
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
@@ -184,7 +184,13 @@ def compute_tree_digest(files: Mapping[str, TreeFile]) -> str:
     return hashlib.sha1(tree, usedforsecurity=False).hexdigest()
 
 
-def download_tree(address: str, folder: Path, files: Mapping[str, TreeFile], limit: int) -> int:
+def download_tree(
+    address: str,
+    folder: Path,
+    files: Mapping[str, TreeFile],
+    limit: int,
+    progress: Callable[[str, int, int], object] = lambda *_: None,
+) -> int:
     """Write the files of a tree below a folder; return how many were downloaded.
 
     ``{path}`` in the address stands for the path of a file.
@@ -196,7 +202,8 @@ def download_tree(address: str, folder: Path, files: Mapping[str, TreeFile], lim
     if links:
         raise UnsafeInputError("listing of the tree", f"{links[0]!r}, a link", "files only")
     count = 0
-    for path, file in sorted(files.items()):
+    for number, (path, file) in enumerate(sorted(files.items())):
+        progress("files", number, len(files))
         source = address.replace("{path}", quote(path))
         count += download(source, confined(folder, path), file.bytes, f"git-blob:{file.digest}")
     return count

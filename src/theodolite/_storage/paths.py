@@ -38,6 +38,19 @@ def confined(root: Path, relative: str) -> Path:
     return target
 
 
+def find_in_data(data: Path, relative: str) -> Path:
+    """The file that ``relative`` names below a data folder, whose own entries may be links.
+
+    Who keeps data sets elsewhere links them into the data folder. Further down, a link that leaves
+    the data set is refused: data sets are made by other people.
+    """
+    first, *others = PurePosixPath(relative).parts or ("",)
+    if _is_suspicious(relative) or not (data / first).is_symlink():
+        return confined(data, relative)
+    linked = (data / first).resolve()
+    return confined(linked, "/".join(others)) if others else linked
+
+
 def _is_suspicious(relative: str) -> str:
     if not relative or "\0" in relative:
         return "an empty name or a NUL"

@@ -8,9 +8,10 @@ from theodolite._storage.paths import confined
 from theodolite.datasets.card import DataCard
 from theodolite.datasets.monumai_copy import ANNOTATIONS, derive_monumai
 from theodolite.errors import VerificationError
+from theodolite.evidence.pipeline_output import Progress, silent
 
 
-def get_files(card: DataCard, folder: Path) -> Iterator[str]:
+def get_files(card: DataCard, folder: Path, progress: Progress = silent) -> Iterator[str]:
     """Download what is missing below a folder, and yield a line for each file or tree."""
     if _is_derived(card, folder):
         yield f"{folder / ANNOTATIONS} is there: nothing to do"
@@ -24,7 +25,7 @@ def get_files(card: DataCard, folder: Path) -> Iterator[str]:
         files = read_tree(file.listing, file.digest)
         chosen = {path: entry for path, entry in files.items() if path not in file.leave_out}
         yield f"{file.path}: {len(chosen):,} files, {file.bytes / 1e6:,.0f} MB"
-        count = download_tree(file.url, target, chosen, file.bytes)
+        count = download_tree(file.url, target, chosen, file.bytes, progress)
         yield f"{file.path}: {count:,} files downloaded, {len(chosen) - count:,} were there"
     if card.derive:
         derive_monumai(confined(folder, card.files[0].path), folder)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from theodolite._storage.paths import confined, sha256_of
+from theodolite._storage.paths import find_in_data, sha256_of
 from theodolite._storage.text import read_json
 from theodolite.datasets.monumai import monumai
 from theodolite.errors import EvidenceError
@@ -85,13 +85,13 @@ class TechniqueWork:
 
     def weights(self, network: TechniqueNetwork) -> Path | None:
         """Of a network; None: its library looks for them."""
-        return confined(self.root, network.weights) if network.weights else None
+        return find_in_data(self.root, network.weights) if network.weights else None
 
     def class_names(self, network: TechniqueNetwork) -> tuple[str, ...]:
         """Of a network; none where its library knows them."""
         if not network.class_names:
             return ()
-        names = read_json(confined(self.root, network.class_names), "class names")
+        names = read_json(find_in_data(self.root, network.class_names), "class names")
         if not isinstance(names, list):
             raise EvidenceError("class_names", type(names).__name__, "a list of names")
         return tuple(map(str, names))
@@ -191,7 +191,7 @@ def concepts_of(
 ) -> list[NamedConcepts]:
     """Explanations of a bottleneck that is fitted to MonuMAI, of whatever style it sees."""
     data, context, weights = on.data, on.context, on.weights(network)
-    facades = monumai(confined(on.root, settings.data))
+    facades = monumai(find_in_data(on.root, settings.data))
     pipeline = PosthocPipeline(
         backbone=network.backbone, weights=weights, layer=None,
         n_examples=(settings.n_examples,), regulariser=(settings.regulariser,),

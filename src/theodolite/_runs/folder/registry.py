@@ -10,7 +10,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 
 from theodolite._runs.folder.spec import Named
-from theodolite._storage.paths import confined
+from theodolite._storage.paths import find_in_data
 from theodolite._storage.records import describe_first_error
 from theodolite.errors import EvidenceError
 from theodolite.evidence.plugins import OURS, leave_out, list_entry_points, list_own_entry_points
@@ -70,7 +70,7 @@ def _check_arguments(make: Any, named: Named, data: Path) -> dict[str, Any]:
     checked = {}
     for name, value in arguments.items():
         if _is_path(hints[name]) and isinstance(value, str):
-            checked[name] = confined(data, value)
+            checked[name] = find_in_data(data, value)
             continue
         try:
             checked[name] = TypeAdapter(hints[name]).validate_python(value)

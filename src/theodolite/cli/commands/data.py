@@ -15,6 +15,7 @@ from theodolite._runs.folder.registry import build_registered, find_registered
 from theodolite._runs.folder.spec import Named
 from theodolite._storage.stores import Store
 from theodolite.cli import options as opt
+from theodolite.cli.interrupts import goes_on
 from theodolite.cli.options import argument, option
 from theodolite.cli.progress import show_progress
 from theodolite.cli.tables import print_json, print_table
@@ -91,8 +92,9 @@ def data_get(
         typer.echo(format_instructions(card))
         raise typer.Exit(VerificationError.exit_code)
     folder = Path("data", card.folder) if to is None else to
-    for line in get_files(card, folder):
-        typer.echo(line)
+    with goes_on(), show_progress(quiet=False) as progress:
+        for line in get_files(card, folder, progress):
+            typer.echo(line)
     check = "" if is_file else f": check it with 'theodolite data check {name} {folder}'"
     typer.echo(f"wrote {folder}{check}")
 
@@ -109,10 +111,11 @@ def data_check(
     card, path = find_card(point), _find_path_argument(point)
     if not folder.exists():
         raise EvidenceError(f"folder {str(folder)!r}", "nothing there", "a folder")
-    resolved = folder.resolve()
-    files = check_files(card, resolved) if card is not None and card.files else []
-    named = Named.model_validate({"name": name, path: resolved.name})
-    dataset: Any = build_registered("datasets", named, resolved.parent)
+    folder = folder.absolute()
+    folder = folder if folder.name and ".." not in folder.parts else folder.resolve()
+    files = check_files(card, folder) if card is not None and card.files else []
+    named = Named.model_validate({"name": name, path: folder.name})
+    dataset: Any = build_registered("datasets", named, folder.parent)
     facts = dataset.summary() if hasattr(dataset, "summary") else []
     listed = len(dataset) if hasattr(dataset, "__len__") else 0
     has_images = hasattr(dataset, "check_images")
@@ -124,7 +127,7 @@ def data_check(
     if has_images:
         dataset.check_images(at_hand)
     if figures:
-        _check_figures(name, card, resolved)
+        _check_figures(name, card, folder)
 
 
 def _find_path_argument(point: EntryPoint) -> str:

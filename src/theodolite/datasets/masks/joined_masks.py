@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from theodolite._storage.paths import confined
+from theodolite._storage.paths import find_in_data
 from theodolite.datasets.masks.ade20k import ade20k
 from theodolite.datasets.masks.broden import broden
 from theodolite.datasets.masks.camvid import camvid
@@ -36,7 +36,7 @@ def joined_masks(root: Path, *, parts: Sequence[tuple[Reader, str]]) -> MaskData
 
     The images of a data set without classes are one class, under the data set's name.
     """
-    read = [READERS[reader](confined(root, folder)) for reader, folder in parts]
+    read = [READERS[reader](find_in_data(root, folder)) for reader, folder in parts]
     number: dict[str, int] = {}
     categories: list[str] = []
     for data in read:

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from theodolite._storage.paths import confined
+from theodolite._storage.paths import find_in_data
 from theodolite.datasets.votes.voted import VotedExplanations
 from theodolite.errors import EvidenceError
 from theodolite_reproductions.datasets.votes.own_words import text_own_words
@@ -38,5 +38,5 @@ def voted_parts(root: Path, *, parts: Sequence[tuple[Reader, str]]) -> VotedExpl
     """
     if not parts:
         raise EvidenceError("parts", "none", "at least one set of votes")
-    first, *others = [READERS[reader](confined(root, folder)) for reader, folder in parts]
+    first, *others = [READERS[reader](find_in_data(root, folder)) for reader, folder in parts]
     return replace(first, beside=tuple(others))
