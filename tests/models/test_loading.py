@@ -18,12 +18,14 @@ from support.networks.tiny_networks import (
     tiny_transformers_resnet,
     tiny_transformers_vit,
 )
+from theodolite._storage.arrays import write_safetensors
 from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.models.features import FeatureExtractor
 from theodolite.models.image_text.loading import load_towers
 from theodolite.models.image_text.zero_shot import build_zero_shot_classifier
 from theodolite.models.loaded_model import LoadedModel
-from theodolite.models.loading import load_model
+from theodolite.models.loading import load_model, load_named_model
+from theodolite.models.shelf import Accuracy, ModelCard, get_shelf, write_on_shelf
 from theodolite.models.spatial_layers import find_last_spatial_layer
 
 torch = pytest.importorskip("torch")
@@ -290,3 +292,77 @@ def test_merged_patches_have_no_layer_that_we_name() -> None:
         image_size=32, patch_size=4, embed_dim=8, depths=[1, 1], num_heads=[1, 2], window_size=2
     )
     assert find_last_spatial_layer(transformers.SwinForImageClassification(about)) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("export:net.pt2", "--trust-model"),
+        ("python:nets:build", "--trust-model"),
+        ("shelf:no_such", "theodolite models train no_such"),
+        ("shelf:../../etc", "no card"),
+        ("onnx:net.onnx", "size, mean and std, which onnx: does not store"),
+        ("timm:", "a name after timm:"),
+    ],
+)
+def test_load_named_model_refusal_is_one_sentence(
+    name: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("THEODOLITE_CACHE", str(tmp_path))
+    with pytest.raises(EvidenceError) as refused:
+        load_named_model(name)
+    assert says in str(refused.value) and "\n" not in str(refused.value)
+
+
+def test_load_model_export_of_fixed_batch_refused(tmp_path: Path) -> None:
+    network = torch.nn.Sequential(torch.nn.Conv2d(3, 2, 3), torch.nn.Flatten())
+    program = torch.export.export(network, (torch.zeros(2, 3, 8, 8),))
+    torch.export.save(program, tmp_path / "net.pt2")
+    with pytest.raises(EvidenceError, match="batches of 2 only"):
+        load_model(f"export:{tmp_path / 'net.pt2'}", preprocessing={"size": 8})
+    (tmp_path / "broken.pt2").write_bytes(b"PK")
+    with pytest.raises(UnsafeInputError, match=r"a file of torch\.export\.save"):
+        load_model(f"export:{tmp_path / 'broken.pt2'}", preprocessing={"size": 8})
+
+
+def test_load_model_onnx_broken_refused(tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    (tmp_path / "net.onnx").write_bytes(b"no protobuf")
+    with pytest.raises(UnsafeInputError, match="an ONNX file"):
+        load_model(f"onnx:{tmp_path / 'net.onnx'}", preprocessing={"size": 8})
+
+
+def test_load_model_fewer_classes_follow_weights(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    own = timm.create_model("test_resnet", num_classes=3).eval()
+    (tmp_path / "names.txt").write_text("cat\ndog\n\nowl\n")
+    found = load_model(
+        "test_resnet",
+        weights=saved(own, tmp_path / "w.safetensors"),
+        classes=tmp_path / "names.txt",
+    )
+    batch = a_batch(2, 64)
+    assert_allclose(found.forward(batch), logits_of(own, batch), atol=1e-5)
+    assert found.classes == ("cat", "dog", "owl") and found.head == "fc"
+
+
+def test_shelf_changed_weights_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THEODOLITE_CACHE", str(tmp_path))
+    own = timm.create_model("test_resnet", num_classes=2).eval()
+    card = ModelCard(
+        name="tiny", architecture="test_resnet", sha256="", classes=("cat", "dog"),
+        preprocessing={"size": (64, 64), "mean": (0.5,), "std": (0.5,)}, layer="layer4", data={},
+        split={}, recipe={}, seed=0, cpu_minutes=0.1,
+        accuracy=Accuracy(value=0.5, low=0.4, high=0.6, n=10),
+    )  # fmt: skip
+    arrays = {n: np.asarray(t.numpy(), order="C") for n, t in own.state_dict().items()}
+    write_on_shelf(get_shelf() / "tiny", card, arrays)
+    found = load_model("shelf:tiny")
+    batch = a_batch(1, 64)
+    assert_allclose(found.forward(batch), logits_of(own, batch), atol=1e-5)
+    assert (found.name, found.preprocessing.size) == ("shelf:tiny", (64, 64))
+    write_safetensors(
+        get_shelf() / "tiny" / "weights.safetensors", arrays | {"fc.bias": arrays["fc.bias"] + 1}
+    )
+    with pytest.raises(UnsafeInputError, match="digest"):
+        load_model("shelf:tiny")

@@ -52,6 +52,14 @@ MAKE: Commands = {
         },
         "Get and check data sets, and store evidence",
     ),
+    "models": SubGroup(
+        {
+            "list": Command("models:models_list", "List the networks on the shelf"),
+            "info": Command("models:models_info", "Show the card of a network"),
+            "train": Command("models:models_train", "Train a network by its recipe"),
+        },
+        "List and train the networks of the model shelf",
+    ),
 }
 LOOK_UP: Commands = {
     "metrics": SubGroup(

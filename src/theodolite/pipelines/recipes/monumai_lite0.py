@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.stats import binomtest
 
+from theodolite._storage.optional import require
 from theodolite.datasets.concept_data import ConceptData, split_rows
 from theodolite.datasets.monumai import monumai
 from theodolite.evidence.pipeline_output import Progress, silent
@@ -43,6 +44,7 @@ def train_monumai_lite0(
 
     The last epoch is taken: validation images are only reported, they choose nothing.
     """
+    require("torch", "models train", "torch")
     from theodolite.models.torch_threads import limit_to_one_thread  # noqa: PLC0415
 
     started = time.process_time()

@@ -1,0 +1,87 @@
+"""Commands of the model shelf: list, info and train."""
+
+from pathlib import Path
+from typing import Annotated
+
+from theodolite.cli import options as opt
+from theodolite.cli.options import argument, option
+from theodolite.cli.progress import show_progress
+from theodolite.cli.tables import print_json, print_table
+from theodolite.errors import EvidenceError, did_you_mean
+from theodolite.models.shelf import (
+    ModelCard,
+    find_on_shelf,
+    get_shelf,
+    list_shelf,
+    read_card,
+    write_on_shelf,
+)
+
+Name = Annotated[str, argument("Name of a network")]
+
+
+def models_list(as_json: opt.Json = False) -> None:
+    """List the networks on the shelf, and those that can be trained."""
+    from theodolite.pipelines.recipes import RECIPES
+
+    cards = list_shelf()
+    missing = [name for name in RECIPES if name not in {card.name for card in cards}]
+    if as_json:
+        print_json({"trained": [card.model_dump() for card in cards], "recipes": list(RECIPES)})
+        return
+    rows = [(card.name, card.architecture, _accuracy(card), f"{card.cpu_minutes:g}")
+            for card in cards]  # fmt: skip
+    rows += [(name, "", f"not trained: theodolite models train {name}", "") for name in missing]
+    print_table(("name", "architecture", "test accuracy", "CPU min"), rows)
+
+
+def models_info(name: Name, as_json: opt.Json = False) -> None:
+    """Show the card of a network on the shelf."""
+    card = read_card(find_on_shelf(name))
+    if as_json:
+        print_json(card.model_dump())
+        return
+    content = card.model_dump() | {"accuracy": _accuracy(card)}
+    print_table(("", ""), [(key, _text(value)) for key, value in content.items()])
+
+
+def models_train(
+    name: Name,
+    data: Annotated[Path, option("Folder of the data set", show_default=False)],
+    weights: opt.Weights = None,
+    seed: opt.Seed = 0,
+    out: Annotated[Path | None, option("Folder to write. Default: on the shelf")] = None,
+    overwrite: Annotated[bool, option("Replace an earlier network", "--overwrite")] = False,
+    quiet: opt.Quiet = False,
+) -> None:
+    """Train a network by its recipe and write it on the shelf.
+
+    --weights are those of the network that training starts from.
+    """
+    from theodolite.pipelines.recipes import RECIPES
+
+    if name not in RECIPES:
+        raise EvidenceError("recipe", repr(name), f"one of {', '.join(RECIPES)}",
+                            did_you_mean(name, RECIPES))  # fmt: skip
+    folder = out or get_shelf() / name
+    if folder.exists() and any(folder.iterdir()) and not overwrite:
+        raise EvidenceError(f"folder {str(folder)!r}", "files in it", "an empty or new one",
+                            "Add --overwrite to replace them.")  # fmt: skip
+    with show_progress(quiet=quiet) as progress:
+        card, arrays = RECIPES[name](data, weights, seed, progress)
+    card = write_on_shelf(folder, card, arrays)
+    print_table(("name", "test accuracy", "CPU min", "folder"),
+                [(card.name, _accuracy(card), f"{card.cpu_minutes:g}", str(folder))])  # fmt: skip
+
+
+def _accuracy(card: ModelCard) -> str:
+    own = card.accuracy
+    return (
+        f"{100 * own.value:.1f} % (95 % CI {100 * own.low:.1f}–{100 * own.high:.1f} %, n = {own.n})"
+    )
+
+
+def _text(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_text(item)}" for key, item in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
