@@ -4,9 +4,12 @@ from dataclasses import replace
 from itertools import product
 from typing import get_args
 
+import numpy as np
 import pytest
 
+import theodolite
 from theodolite._verdicts.bottom_line import RELY, bottom_line, reliance
+from theodolite._verdicts.leakage import JOINT
 from theodolite.evidence.subject import Outputs, Subject, make_unstated_subject
 from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import QUESTIONS, Question
@@ -90,7 +93,8 @@ def test_the_worst_answer_decides(answers: tuple[Answer, ...]) -> None:
 
 
 def deciding() -> list[str]:
-    return [name for name, metric in catalogue().items() if metric.decides]
+    """Metrics whose score alone decides; of leakage, cards quote the verdict."""
+    return [name for name, m in catalogue().items() if m.decides and name != JOINT]
 
 
 @pytest.mark.parametrize("name", deciding())
@@ -107,6 +111,31 @@ def test_every_score_that_decides_has_a_sentence(name: str) -> None:
     assert told.endswith(".") and "{" not in told and "always the same" in told
     assert "<b>50.0\u00a0%</b>" in told or "<b>0.50</b>" in told
     assert "concepts" not in told, "the data set's own word"
+
+
+def test_card_of_leakage_quotes_the_concept_that_decided() -> None:
+    random = np.random.default_rng(0)
+    truth = random.random((200, 3)) < 0.4
+    labels = truth[:, 0] + 2 * truth[:, 1]  # settled by the true concepts
+    values = truth + random.normal(scale=0.4, size=truth.shape)
+    values[:, 2] += labels
+    result = theodolite.audit_concepts(
+        values, truth, labels, questions=["leak_free"], resamples=20, names=["a", "b", "leaking"]
+    )
+    verdict = next(v for v in result.verdicts if v.answer == "no")
+    told = str(sentence(verdict)).replace("\u00a0", " ")
+    assert "The value of leaking tells" in told and "Drawn: mean over concepts" in told
+
+
+def test_card_says_what_lowered_an_answer() -> None:
+    rows = np.random.default_rng(0).normal(size=(60, 4))
+    evidence = theodolite.AttributionEvidence(
+        values=rows, inputs=rows, background=np.zeros((1, 4)), base=1.0,
+        respond=lambda table: table.sum(axis=1),
+    )  # fmt: skip
+    result = theodolite.audit(evidence, resamples=20)
+    (verdict,) = (v for v in result.verdicts if v.question == "faithful")
+    assert verdict.answer == "partly" and "another model" in str(sentence(verdict))
 
 
 def test_a_sure_difference_is_told_where_the_interval_holds_the_null() -> None:

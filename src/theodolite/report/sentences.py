@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from markupsafe import Markup, escape
 
 from theodolite._verdicts.draws import if_not_beaten
+from theodolite._verdicts.leakage import JOINT
 from theodolite._verdicts.rules import enough_line
 from theodolite._verdicts.words import difference_text, number_word, of_best, percent
 from theodolite.evidence.subject import Subject
@@ -36,22 +37,37 @@ def with_noun(text: str, noun: str) -> str:
 def sentence(verdict: Verdict, noun: str = CONCEPTS) -> Markup:
     """Value, interval, strongest baseline, and threshold.
 
-    Where nothing can be told, why not; where a share decides, what the verdict says of it.
+    Where nothing can be told, why not; where more than this decides, what the verdict says of it.
     """
     score = verdict.score
+    unsure = score is None or score.interval is None or verdict.answer == "inconclusive"
     if (
         score is None
-        or score.interval is None
+        or unsure
         or score.share is not None
-        or verdict.answer == "inconclusive"
+        or score.metric in _list_leakage_metrics()
     ):
         text = NEGATIVE.sub("−", f"{verdict.summary[:1].upper()}{verdict.summary[1:]}")
-        return escape(unbroken(text))
+        return escape(unbroken(f"{text}{_describe_strip(score, noun)}"))
     metric = catalogue().get(score.metric)
     template = (metric.card.template if metric is not None else "") or PLAIN
     filled = escape(template).format(**_fields(score, verdict, noun))
     more = escape(f"{_straddling(score)}{_in_general(score, verdict)}")
     return _capitals(Markup(f"{filled}{more}"))  # noqa: S704  both escaped
+
+
+def _list_leakage_metrics() -> tuple[str, ...]:
+    """Metrics of values together and of the concept that leaks most: the worse decides."""
+    return (JOINT, *catalogue()[JOINT].judged_with)
+
+
+def _describe_strip(score: Score | None, noun: str) -> str:
+    """Return the score beside the strip, where the verdict quotes a single concept instead."""
+    if score is None or score.interval is None or score.detail is None or not score.detail.tests:
+        return ""
+    over = noun if score.detail.over == CONCEPTS else score.detail.over
+    ends = f"{value_text(score.interval.low, score)}–{value_text(score.interval.high, score)}"
+    return f" Drawn: mean over {over}, {percent(score.value, score)} ({ends}){_enough(score)}."
 
 
 def reference(verdict: Verdict, subject: Subject) -> str:

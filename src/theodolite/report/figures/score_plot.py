@@ -9,6 +9,7 @@ from theodolite._storage.optional import require
 from theodolite._verdicts.rules import question_text
 from theodolite._verdicts.words import interval_text, percent
 from theodolite.errors import EvidenceError
+from theodolite.questions import QUESTIONS
 from theodolite.report.figures.scales import truncate_end
 from theodolite.report.figures.score_chart import COLORS, ZONES, chart_spec
 from theodolite.report.figures.score_strip import StripMarks, end_text, strip_marks
