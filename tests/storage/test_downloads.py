@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.servers.files import FileServer, serve
+from support.servers.files import FileServer, hash_blob, serve
 from theodolite._storage import downloads
 from theodolite._storage.downloads import (
     TreeFile,
@@ -96,14 +96,7 @@ def make_tree(folder: Path) -> tuple[dict[str, bytes], dict[str, TreeFile], str]
     subprocess.run([*git, "init", "-q"], check=True)
     subprocess.run([*git, "add", "."], check=True)
     digest = subprocess.run([*git, "write-tree"], check=True, capture_output=True, text=True)
-    entries = {
-        name: TreeFile(
-            "100644",
-            hashlib.sha1(b"blob %d\0" % len(c) + c, usedforsecurity=False).hexdigest(),
-            len(c),
-        )
-        for name, c in files.items()
-    }
+    entries = {name: TreeFile("100644", hash_blob(c), len(c)) for name, c in files.items()}
     return files, entries, digest.stdout.strip()
 
 

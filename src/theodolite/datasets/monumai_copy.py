@@ -46,10 +46,12 @@ def derive_monumai(original: Path, folder: Path) -> None:
 def _read_boxes(path: Path) -> list[list[Any]]:
     """Return elements with their corners as shares of the size that the file states."""
     text = read_text(path, "boxes")
-    width, height = (int(side) for side in SIZE.findall(text)[0])
-    sides = (width, height, width, height)
+    stated = SIZE.search(text)
+    width, height = map(int, stated.groups()) if stated else (0, 0)
     if not width or not height:
-        raise UnsafeInputError(f"boxes {path.name!r}", "a size of 0", "the size of the photograph")
+        needed = "width and height of the photograph"
+        raise UnsafeInputError(f"boxes {path.name!r}", "no size", needed)
+    sides = (width, height, width, height)
     return [
         [name, *(round(int(c) / side, 4) for c, side in zip(corners, sides, strict=True))]
         for name, *corners in BOX.findall(text)

@@ -1,10 +1,16 @@
 """A web server of this machine with files, ranges, redirects and interrupted replies."""
 
+import hashlib
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+
+def hash_blob(content: bytes) -> str:
+    """The name that git gives to a file."""
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
 class FileServer(ThreadingHTTPServer):
