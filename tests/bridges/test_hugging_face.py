@@ -1,6 +1,5 @@
-"""Data sets, classifiers and evaluation results in the forms of Hugging Face, all offline."""
+"""Data sets and evaluation results in the forms of Hugging Face, all offline."""
 
-import json
 import shutil
 import sys
 from dataclasses import replace
@@ -17,7 +16,7 @@ from theodolite._runs.finished_run import read_finished_run
 from theodolite._runs.folder.checksums import write_checksums
 from theodolite._storage.text import read_yaml
 from theodolite.bridges import hugging_face
-from theodolite.bridges.hugging_face import classifier, concept_data, eval_result_entries
+from theodolite.bridges.hugging_face import concept_data, eval_result_entries
 from theodolite.errors import EvidenceError, UnsafeInputError, VerificationError
 
 datasets = pytest.importorskip("datasets")
@@ -149,25 +148,6 @@ def test_names_of_ours_and_full_folders_are_refused(tmp_path: Path) -> None:
         concept_data([1], tmp_path / "new", concepts=CONCEPTS)
     with pytest.raises(EvidenceError, match="no class"):
         concept_data(_dataset(label=[-1] * 8), tmp_path / "new", concepts=CONCEPTS)
-
-
-def test_a_classifier_of_a_folder_runs_and_its_own_code_does_not(tmp_path: Path) -> None:
-    pytest.importorskip("transformers")
-    from support.networks.tiny_networks import a_batch, tiny_transformers_vit  # noqa: PLC0415
-
-    logits = tiny_transformers_vit(tmp_path, ["cat", "dog", "bird"])
-    (tmp_path / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
-    config = json.loads((tmp_path / "config.json").read_text())
-    config["auto_map"] = {"AutoModelForImageClassification": "own.Own"}
-    (tmp_path / "config.json").write_text(json.dumps(config))
-    found = classifier(tmp_path)
-    assert found.classes == ("cat", "dog", "bird")
-    batch = a_batch(2, 32)
-    raised = np.exp(np.asarray(logits(batch), float))
-    np.testing.assert_allclose(
-        found.probabilities(batch), raised / raised.sum(axis=1, keepdims=True), atol=1e-5
-    )
-    assert not (tmp_path / "ran").exists()
 
 
 @pytest.fixture(scope="module")

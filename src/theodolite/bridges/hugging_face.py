@@ -1,10 +1,8 @@
-"""Data sets of ``datasets`` and classifiers of ``transformers``, from the hub or from a folder.
+"""Data sets of ``datasets``, and evaluation results for models on the hub.
 
 ``concept_data`` lays a data set out as a folder that all our pipelines read. Lost: every column
 that is not named, the numbering of classes (ours follows their names), splits other than train and
 test, license and description, and the images' own files: they are written again, as PNG.
-
-``classifier`` reads .safetensors and never runs code that comes with a model.
 
 ``write_eval_results`` writes the scores of a run as evaluation results of a model on the Hub.
 """
@@ -30,8 +28,6 @@ from theodolite.results import Score
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResultEntry
-
-    from theodolite.models.loaded_model import LoadedModel
 
 SPLITS = {"train": "train", "test": "test", "validation": "test"}
 MARKS = {None: "", 0: "0", 1: "1"}
@@ -95,17 +91,6 @@ def concept_data(  # noqa: PLR0913  each column is named
             columns["group"].append(str(row[group]))
     write_parquet(target / "samples.parquet", columns)
     return folder(target)
-
-
-def classifier(source: str | Path) -> "LoadedModel":
-    """The image classifier of a folder that ``save_pretrained`` wrote, or of a name on the hub.
-
-    What it wants of images is read as well; the hub is the one that the user's own settings
-    name. Lost: any processing that is written as code.
-    """
-    from theodolite.models.loading import load_model  # noqa: PLC0415
-
-    return load_model(f"hf:{source}")
 
 
 def eval_result_entries(
