@@ -151,11 +151,15 @@ def format_page(card: DataCard, protocols: tuple[str, ...]) -> str:
         "regions": {"none": "none"}.get(card.regions, f"{card.regions} per concept"),
         "download": _size(sum(file.bytes for file in card.files)),
         "on disk": _size(card.bytes),
-        "an audit takes": f"{card.minutes:g} CPU minutes" if card.minutes else "",
-        "protocols": ", ".join(f"`{name}`" for name in protocols),
+        "an audit takes": f"about {card.minutes:g} CPU min" if card.minutes else "",
     }
     lines += ["| | |", "|---|---|", *(f"| {k} | {v} |" for k, v in rows.items() if v), ""]
     lines += ["## Get it", "", *_commands(card), "", "## Layout", "", card.layout.strip(), ""]
+    if protocols:
+        data = "" if card.redistribution == "made" else "--data DATA "
+        runs = [f"$ theodolite run {name} {data}--out runs/{name}" for name in protocols]
+        lines += ["## Run its protocols", "", "```console", *runs, "```", ""]
+        lines += ["`theodolite papers inputs NAME` shows what else a protocol reads.", ""]
     lines += ["## What to expect", "", *_figures(card)]
     if card.notes:
         lines += ["", card.notes.strip()]
