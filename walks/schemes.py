@@ -1,4 +1,4 @@
-"""Load one network through every scheme of `load_model` (needs theodolite[clip,embed]).
+"""Load one network through every scheme of `load_model` (needs theodolite[clip,embed,explain]).
 
 The weights are random. timm, your own code and torch.export get the same ones, so their maps and
 verdicts must be the same. No network access is needed.
@@ -18,6 +18,7 @@ import transformers
 
 import theodolite
 from theodolite.datasets.shapes import write_shapes
+from theodolite.explainers.saliency.methods import explainer
 from theodolite.models.features import FeatureExtractor
 
 os.chdir(tempfile.mkdtemp())
@@ -125,3 +126,5 @@ by_torch = torch.relu(torch.conv2d(torch.tensor(images), torch.tensor(conv)))
 print(loaded.name, loaded.layers, "gradients:", loaded.gradients)
 assert np.abs(loaded.forward(images) - by_torch.mean((2, 3)).numpy() @ head).max() < 1e-5
 assert np.abs(FeatureExtractor(loaded.network, "maps")(images) - by_torch.numpy()).max() < 1e-5
+maps = explainer("occlusion", loaded.network)(images, np.zeros(3, int))  # needs no gradients
+assert maps.shape == (3, 64, 64)

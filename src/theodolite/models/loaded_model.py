@@ -36,10 +36,13 @@ class LoadedModel:
     """Rows and columns of a transformer's patches, where known."""
     weights: Path | None = None
     """File or folder of the weights; None if they come from a hub or with the network."""
-    gradients: bool = True
-    """Whether outputs can be differentiated; False for ONNX."""
     guessed: bool = False
     """Whether the preprocessing is ImageNet's because nobody said another."""
+
+    @property
+    def gradients(self) -> bool:
+        """Whether outputs can be differentiated; not those of ONNX."""
+        return bool(getattr(self.network, "gradients", True))
 
     @property
     def layers(self) -> tuple[str, ...]:

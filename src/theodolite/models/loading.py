@@ -270,7 +270,7 @@ def _load_onnx(value: str, weights: Path | None, prepare: Preprocessing | None) 
     network = OnnxNetwork(path)
     layer = network.map_layers[-1] if network.map_layers else ""
     return LoadedModel(f"onnx:{_short(value, path)}", network, prepare or Preprocessing(), layer,
-                       weights=path, gradients=False)  # fmt: skip
+                       weights=path)  # fmt: skip
 
 
 def _load_shelf(value: str, weights: Path | None, _: Any) -> LoadedModel:

@@ -1,6 +1,7 @@
 """A network in an ONNX file, run by onnxruntime. Importing this imports torch."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,6 +21,8 @@ class OnnxNetwork(nn.Module):
     The output with two axes is returned. Each further output is a layer of its name, through which
     its values pass, so that hooks see them.
     """
+
+    gradients = False
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -55,6 +58,9 @@ class OnnxNetwork(nn.Module):
         self.map_layers = [name.replace(".", "_") for name in self._map_outputs]
         for layer in self.map_layers:
             self.add_module(layer, nn.Identity())
+
+    def __deepcopy__(self, memo: Any) -> "OnnxNetwork":
+        return self  # nothing in it changes
 
     def forward(self, images: Tensor) -> Tensor:
         """Return the logits of any number of images."""

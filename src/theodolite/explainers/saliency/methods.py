@@ -130,6 +130,9 @@ def explainer(
     technique, chosen = TECHNIQUES[name], check_options(name, options)
     if technique.library in MODULES:
         require(MODULES[technique.library], name, "explain")
+    if "gradient" in technique.functioning and not getattr(network, "gradients", True):
+        raise EvidenceError("method", f"{name!r}, which needs gradients of the model",
+                            "a method without, such as rise, lime or occlusion")  # fmt: skip
     if name == "bcos":
         check_bcos(network)
     return Explainer(technique, copy_network(network), layer, grid, seed, MappingProxyType(chosen))
