@@ -29,7 +29,7 @@ def short(name: str, **changes: Any) -> RunSpec:
 
 
 def copy_in(path: Path, folder: Path) -> None:
-    """A copy: a link that leaves the data folder would be refused."""
+    """A copy: inside a data set, a link that leaves it would be refused."""
     if path.is_dir():
         shutil.copytree(path, folder / path.name)
     else:
