@@ -49,6 +49,8 @@ audits = [
 for model, own, result in zip(same, maps, audits, strict=True):
     print(model.name, {v.question: v.answer for v in result.verdicts})
     assert np.abs(own - maps[0]).max() < 1e-5
+    values = [[score.value for score in audit.scores] for audit in (result, audits[0])]
+    assert np.allclose(*values, atol=1e-5, equal_nan=True)
     assert [v.summary for v in result.verdicts] == [v.summary for v in audits[0].verdicts]
 
 # code of a model is run on the command line only if you say that you trust it
