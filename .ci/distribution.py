@@ -17,6 +17,7 @@ from pathlib import Path
 NEEDED = {
     ".": (
         "theodolite/report/templates/report.html.j2",
+        "theodolite/datasets/cards/monumai.yaml",
         "theodolite/report/templates/report.css",
         "theodolite/report/dossier/dossier.html.j2",
         "theodolite/report/dossier/dossier.css",
@@ -43,6 +44,7 @@ NEEDED = {
     "reproductions": (
         "theodolite_reproductions/claims/entries/alignment.yaml",
         "theodolite_reproductions/claims/results/alignment_studies.json",
+        "theodolite_reproductions/datasets/cards/cebab.yaml",
         "theodolite_reproductions/protocols/alignment_monumai.yaml",
         "theodolite_reproductions/templates/findings.html.j2",
         "theodolite_reproductions/py.typed",

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import yaml
+from PIL import Image
 
 from support.runs.command_line import theodolite
 from theodolite._runs.folder.registry import find_registered
@@ -84,3 +85,25 @@ def test_get_of_other_data() -> None:
     assert "nothing to download" in theodolite("data", "get", "dsprites").stdout
     assert theodolite("data", "get", "folder").returncode == 2
     assert theodolite("data", "get", "nothing").returncode == 2
+
+
+def test_check_reads_data_sets_of_every_kind(tmp_path: Path) -> None:
+    (tmp_path / "images").mkdir()
+    Image.new("RGB", (8, 8)).save(tmp_path / "images" / "COCO_1_cat.png")
+    (tmp_path / "votes.csv").write_text("item,rater,rating\na,r,1\na,s,2\nb,r,1\nb,s,1\n")
+    (tmp_path / "texts.csv").write_text("text,rain\nIt rains.,1\nIt is dry.,0\n")
+    for name, path in (
+        ("pasta_images", "images"),
+        ("vote_table", "votes.csv"),
+        ("text_table", "texts.csv"),
+    ):
+        result = theodolite("data", "check", name, tmp_path / path)
+        assert result.returncode == 0, result.stderr
+    figures = theodolite("data", "check", "vote_table", tmp_path / "votes.csv", "--figures")
+    assert (figures.returncode, "no expected figures" in figures.stderr) == (2, True)
+
+
+def test_check_sees_a_changed_file(tmp_path: Path) -> None:
+    (tmp_path / "CEBaB-v1.1.zip").write_bytes(b"no archive")
+    result = theodolite("data", "check", "cebab", tmp_path)
+    assert (result.returncode, "another content" in result.stderr) == (5, True)

@@ -116,13 +116,17 @@ def data_check(
     files = check_files(card, folder) if card is not None and card.files else []
     named = Named.model_validate({"name": name, path: folder.name})
     dataset: Any = build_registered("datasets", named, folder.parent)
-    facts = dataset.summary() if hasattr(dataset, "summary") else []
     listed = len(dataset) if hasattr(dataset, "__len__") else 0
+    facts = dataset.summary() if hasattr(dataset, "summary") else [("listed", f"{listed:,}")]
     has_images = hasattr(dataset, "check_images")
     if has_images:
         at_hand = dataset.at_hand(np.arange(listed))
         facts = [("images", f"{listed:,} listed, {len(at_hand):,} at hand"), *facts]
-    notes = [*files, *_count_differences(card, listed if has_images else 0), *dataset.notes]
+    notes = [
+        *files,
+        *_count_differences(card, listed if has_images else 0),
+        *getattr(dataset, "notes", ()),
+    ]
     print_table(("", dataset.name), [*facts, *(("note", note) for note in notes)])
     if has_images:
         dataset.check_images(at_hand)
