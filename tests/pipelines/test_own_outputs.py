@@ -7,10 +7,14 @@ import pytest
 
 from theodolite.datasets.folder import folder
 from theodolite.datasets.shapes import write_shapes
+from theodolite.errors import UnsafeInputError
+from theodolite.evidence.pipeline_output import WorkContext
 from theodolite.models.concept_bank import ConceptBank
 from theodolite.models.features import Preprocessing
 from theodolite.models.posthoc import PosthocBottleneck
 from theodolite.pipelines.posthoc.network import compute_network_outputs, surrogate_evidence
+from theodolite.pipelines.posthoc.pipeline import PosthocPipeline
+from theodolite.pipelines.saliency.map_tasks import SavedNetwork
 
 torch = pytest.importorskip("torch")
 
@@ -47,3 +51,13 @@ def test_own_outputs_part_of_classes_reordered_and_restricted(tmp_path: Path) ->
     scale = np.linalg.norm(bank.vectors, axis=1)[:, None]
     np.testing.assert_allclose(evidence.importances, bottleneck.weights[:, [0, 2]] * scale)
     assert any("2 of 3 classes" in note for note in own.notes())
+
+
+def test_specs_cannot_run_code_of_a_model(tmp_path: Path) -> None:
+    write_shapes(tmp_path / "shapes", 12)
+    context = WorkContext((0,), tmp_path)
+    for name in ("python:this:s", "export:net.pt2"):
+        with pytest.raises(UnsafeInputError, match="--trust-model"):
+            PosthocPipeline(backbone=name).make(folder(tmp_path / "shapes"), context)
+        with pytest.raises(UnsafeInputError, match="--trust-model"):
+            SavedNetwork(name, None, ()).classifier()

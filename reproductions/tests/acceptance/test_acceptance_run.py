@@ -344,7 +344,9 @@ def test_what_is_said_of_the_test_is_true(toy: Toy, tmp_path: Path) -> None:
 
 def test_classes_of_the_stand_in_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[Any] = []
-    monkeypatch.setattr(embedding, "load_model", lambda *_, weights, classes: given.append(classes))
+    monkeypatch.setattr(
+        embedding, "load_named_model", lambda *_, weights, classes: given.append(classes)
+    )
     monkeypatch.setattr(embedding, "load_embedding", lambda *_, **__: Toy())
     names = tmp_path / "names.json"
     names.write_text('["cat", "dog"]')

@@ -213,7 +213,7 @@ def test_tune(
     network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 8 * 8, 2))
     tiny = LoadedModel("tiny", network.eval(), Preprocessing((8, 8)), "")
     monkeypatch.setattr(embedding, "load_embedding", lambda *_, **__: Colors())
-    monkeypatch.setattr(tuning_columns, "load_model", lambda *_, **__: tiny)
+    monkeypatch.setattr(tuning_columns, "load_named_model", lambda *_, **__: tiny)
 
     def explainer(name: str, network: Any, *, seed: int, options: Any) -> Any:
         assert (name, seed) == ("lime", 3)

@@ -16,7 +16,7 @@ from theodolite._storage.text import read_json
 from theodolite.errors import UnsafeInputError
 from theodolite.evidence.pipeline_output import Progress, WorkContext, silent
 from theodolite.models.loaded_model import LoadedModel
-from theodolite.models.loading import load_model
+from theodolite.models.loading import load_named_model
 from theodolite.pipelines.features import compute_weights_digest
 from theodolite_reproductions.acceptance.image_text import ImageTextEmbedding, load_embedding
 
@@ -98,7 +98,7 @@ class StandsIn:
         """The network with the names of its classes."""
         if not self.name:
             return None
-        return load_model(self.name, weights=self.weights, classes=self.classes())
+        return load_named_model(self.name, weights=self.weights, classes=self.classes())
 
     def classes(self) -> tuple[str, ...]:
         """The names in the file."""

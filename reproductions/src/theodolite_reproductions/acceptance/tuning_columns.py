@@ -8,7 +8,7 @@ import numpy as np
 from theodolite._storage.images import read_image
 from theodolite.errors import EvidenceError
 from theodolite.explainers.saliency.methods import explainer
-from theodolite.models.loading import load_model
+from theodolite.models.loading import load_named_model
 from theodolite_reproductions.acceptance.embedding import Embedder
 from theodolite_reproductions.acceptance.rendering import draw_map
 from theodolite_reproductions.acceptance.score_file import LearnedScore
@@ -44,7 +44,7 @@ def explained_and_rated(
     loaded = [read_image(path) for path in images]
     if not loaded:
         raise EvidenceError("images", "none", "at least one")
-    backbone = load_model(network[0], weights=network[1])
+    backbone = load_named_model(network[0], weights=network[1])
     batch = np.stack([backbone.preprocessing(image) for image in loaded])
     with torch.inference_mode():
         targets = backbone.network(torch.from_numpy(batch)).argmax(dim=1).numpy()

@@ -19,7 +19,7 @@ from theodolite.explainers.probing.randomization import compute_map_similarity, 
 from theodolite.explainers.probing.stability import StabilitySettings, measure_map_changes
 from theodolite.explainers.saliency.methods import explainer
 from theodolite.models.loaded_model import LoadedModel
-from theodolite.models.loading import load_model
+from theodolite.models.loading import load_named_model
 from theodolite.pipelines.features import ImageFiles
 
 Batch = Float[np.ndarray, "samples 3 rows columns"]
@@ -74,7 +74,7 @@ class SavedNetwork:
 
 @lru_cache(maxsize=1)
 def _load(name: str, weights: Path | None, classes: tuple[str, ...]) -> "LoadedNetwork":
-    return LoadedNetwork(load_model(name, weights=weights, classes=classes))
+    return LoadedNetwork(load_named_model(name, weights=weights, classes=classes))
 
 
 @dataclass(eq=False)
