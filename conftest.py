@@ -140,6 +140,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool | None, b
                 file.write(json.dumps(record) + "\n")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What a network made of images is kept for this session only."""
+    os.environ["THEODOLITE_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The folder of real data; tests that need it skip where it is not."""

@@ -103,13 +103,15 @@ def test_what_cannot_be_dissected(
     assert len(result.stderr.strip().splitlines()) == 1
 
 
-def test_a_data_set_without_masks_is_said(shapes: Path, tmp_path: Path) -> None:
+def test_a_data_set_without_regions_is_said(shapes: Path, tmp_path: Path) -> None:
     write_shapes(tmp_path / "plain", 12)
+    for places in ("points", "boxes", "masks"):
+        (tmp_path / "plain" / f"{places}.csv").unlink()
     result = theodolite(
         "dissect", "folder", tmp_path / "plain", "--model", "test_resnet", "--weights",
         shapes / "weights.safetensors", "--out", tmp_path / "out", "--quiet",
     )  # fmt: skip
-    assert result.returncode == 2 and "which has no masks" in result.stderr
+    assert result.returncode == 2 and "no test image with regions" in result.stderr
 
 
 def test_every_annotation_file_has_its_digest(shared_data: Path, tmp_path: Path) -> None:

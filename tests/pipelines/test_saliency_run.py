@@ -134,7 +134,7 @@ def test_all_methods_are_held_against_the_same_chance(finished: tuple[Path, Path
 def test_every_seed_has_its_maps(finished: tuple[Path, Path], tmp_path: Path) -> None:
     data, _ = finished
     spec = small(methods=["rise"], shaken=0, randomized=0, ways=["black"])
-    spec = spec.model_copy(update={"seeds": [0, 1], "studies": [], "metrics": [], "headlines": {}})
+    spec = spec.model_copy(update={"seeds": [0, 1], "studies": [], "metrics": []})
     run(spec, RunPaths(data, tmp_path / "out", tmp_path / "cache"))
     first, second = (
         load(tmp_path / "out" / "evidence" / f"seed-{seed}" / "saliency") for seed in (0, 1)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from numpy.testing import assert_allclose
 
 import theodolite
@@ -14,7 +15,9 @@ from theodolite.datasets.concept_data import ConceptData
 from theodolite.evidence.axes import Classes, Concepts, Parts, Samples
 from theodolite.evidence.pipeline_output import WorkContext
 from theodolite.metrics import concept_existence, concept_global_importance, concept_location
-from theodolite.pipelines.features import FeatureMaps
+from theodolite.models.features import Preprocessing
+from theodolite.models.loaded_model import LoadedModel
+from theodolite.pipelines.feature_pass import FeaturePass
 from theodolite.pipelines.posthoc.evidence import PostHocInputs
 from theodolite_reproductions.alignment.named import class_means, cosines
 from theodolite_reproductions.alignment.pipeline import PosthocStudiesPipeline
@@ -135,14 +138,15 @@ def test_absent_concepts_that_go_with_present_ones() -> None:
 def test_tables_of_all_seeds(tmp_path: Path) -> None:
     data, features = birds()
     nowhere = ConceptData(**{**vars(data), "part_of": np.full(CONCEPTS, -1), "points": None})
-    work = PostHocInputs(
-        features, np.arange(60), np.arange(60, 90), FeatureMaps(np.arange(0), ()), {}, ()
-    )
+    none = np.arange(0)
+    seen = FeaturePass(none, (), none, none)
+    work = PostHocInputs(features, np.arange(60), np.arange(60, 90), seen, {}, (), None)
+    unused = LoadedModel("none", torch.nn.Identity(), Preprocessing(), "")
     how = PosthocStudiesPipeline(
         backbone="none", n_examples=(5, 10), regulariser=(1.0, 0.1), projection="margin",
         setting_seeds=True,
     )  # fmt: skip
-    made = how._produce(nowhere, work, None, WorkContext((0, 1), tmp_path))
+    made = how._produce(nowhere, work, unused, WorkContext((0, 1), tmp_path))
     settings, named = made.tables["setting_seeds"], made.tables["named_concepts"]
     assert settings["seed"] == [0] * 4 + [1] * 4
     assert list(settings["test_accuracy"][:4]) == list(made.tables["settings"]["test_accuracy"])

@@ -21,7 +21,7 @@ from theodolite.dissection.search import FormulaSearch, UnitFormula
 from theodolite.errors import EvidenceError
 from theodolite.evidence.pipeline_output import WorkContext
 from theodolite.models.loading import load_model
-from theodolite.pipelines.features import compute_feature_maps
+from theodolite.pipelines.feature_pass import run_feature_pass
 from theodolite_reproductions.detection.alternatives import DissectionAlternative, own_accuracy
 
 torch = pytest.importorskip("torch")
@@ -98,7 +98,7 @@ def test_the_networks_own_accuracy(root: Path) -> None:
     assert data.labels is not None
     backbone = load_model("test_resnet", weights=root / "weights.safetensors")
     rows = np.arange(len(data))
-    maps = compute_feature_maps(
+    maps = run_feature_pass(
         data, rows, backbone, None, WorkContext(seeds=(0,), cache=root / "cache")
     )
     batch = np.stack([backbone.preprocessing(data.image(int(row))) for row in rows])

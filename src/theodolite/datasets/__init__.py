@@ -4,12 +4,21 @@ from typing import TYPE_CHECKING
 
 from theodolite._storage.lazy import lazy_getattr, lazy_names
 
-__all__ = ["planted_shapes"]
+__all__ = ["digit_images", "digit_strokes", "planted_shapes", "write_shapes"]
 
 if TYPE_CHECKING:
+    from theodolite.datasets.digit_strokes import digit_images, digit_strokes
     from theodolite.datasets.shape_images import planted_shapes
+    from theodolite.datasets.shapes import write_shapes
 else:
-    HOMES = lazy_names("theodolite.datasets", {"shape_images": "planted_shapes"})
+    HOMES = lazy_names(
+        "theodolite.datasets",
+        {
+            "digit_strokes": "digit_images digit_strokes",
+            "shape_images": "planted_shapes",
+            "shapes": "write_shapes",
+        },
+    )
     __getattr__ = lazy_getattr(__name__, HOMES)
 
 

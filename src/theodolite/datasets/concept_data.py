@@ -13,6 +13,9 @@ from theodolite._storage.paths import confined, sha256_of
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Concepts, Parts
 
+DISC = 1 / 12
+"""Size of the disc around a point: share of the object's box, or of the image's longer side."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ConceptData:
@@ -85,6 +88,44 @@ class ConceptData:
                     masks[position, part] |= mask[np.ix_(down.astype(int), across.astype(int))]
         return masks
 
+    def regions(self, row: int, grid: tuple[int, int]) -> Bool[np.ndarray, "parts rows columns"]:
+        """Return where each part is, on a grid stretched over the image.
+
+        It is the union of mask files and boxes. A part that has neither is a disc around each of
+        its points: with 1/12 of the area of the object's box, or, if no object is known, with a
+        radius of 1/12 of the image's longer side.
+        """
+        size = self.sizes(np.array([row]))[0]
+        places = {name: p[0] for name, p in self.places(np.array([row]), size[None]).items()}
+        down, across = ((np.arange(n) + 0.5) / n * side for n, side in zip(grid, size, strict=True))
+        regions = np.zeros((len(self.parts), *grid), bool)
+        for part in range(len(self.parts)):
+            for name in self.mask_files.get((row, part), ()):
+                mask = read_mask(confined(self.folder, name))
+                at = ((np.arange(n) + 0.5) / n * m for n, m in zip(grid, mask.shape, strict=True))
+                regions[part] |= mask[np.ix_(*(where.astype(int) for where in at))]
+            for top, left, bottom, right in _given(places.get("boxes"), part):
+                rows, columns = (top <= down) & (down < bottom), (left <= across) & (across < right)
+                regions[part] |= np.outer(rows, columns)
+            if self.region_kind(row, part) == "disc":
+                box = None if self.objects is None else self.objects[row]
+                radius = size.max() * DISC
+                if box is not None and not np.isnan(box).any():
+                    radius = np.sqrt(DISC * np.prod(box[2:] - box[:2]) / np.pi)
+                for y, x in _given(places["points"], part):
+                    near = (down[:, None] - y) ** 2 + (across[None] - x) ** 2 <= radius**2
+                    regions[part] |= near
+        return regions
+
+    def region_kind(self, row: int, part: int) -> str:
+        """Return what says where a part is in an image: mask, box, disc, or nothing ("")."""
+        if self.mask_files.get((row, part)):
+            return "mask"
+        for kind, places in (("box", self.boxes), ("disc", self.points)):
+            if places is not None and len(_given(places[row], part)):
+                return kind
+        return ""
+
     def has_place(self) -> Bool[np.ndarray, " concepts"]:
         """Return which concepts are located in some image."""
         part_has_place = np.zeros(len(self.parts), bool)
@@ -143,6 +184,15 @@ class ConceptData:
     def digests(self) -> dict[str, str]:
         """Return digests of the annotation files, by name."""
         return {path.name: sha256_of(path) for path in self.tables}
+
+
+def _given(
+    places: Float[np.ndarray, "parts places numbers"] | None, part: int
+) -> Float[np.ndarray, "given numbers"]:
+    """Return the places of a part that are not NaN."""
+    if places is None:
+        return np.zeros((0, 0))
+    return np.asarray(places[part][~np.isnan(places[part]).any(axis=-1)])
 
 
 def split_rows(labels: Int[np.ndarray, " n"], share: float, seed: int) -> Bool[np.ndarray, " n"]:

@@ -34,7 +34,7 @@ from theodolite.language.sae_baselines import (
     Layer,
     find_unavailable_baselines,
 )
-from theodolite.pipelines.features import compute_weights_digest
+from theodolite.pipelines.feature_pass import compute_weights_digest
 
 LATENTS_PER_ACTIVE = 72
 """Number of latents per active one, if ``active`` is not given."""

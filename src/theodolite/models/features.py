@@ -91,28 +91,44 @@ class FeatureExtractor:
         self, batch: Float[np.ndarray, "samples 3 rows columns"]
     ) -> Float[np.ndarray, "samples channels height width"]:
         """Return the layer's maps; the network's mode is restored and hooks are removed."""
+        return self.run(batch)[0]
+
+    def run(
+        self, batch: Float[np.ndarray, "samples 3 rows columns"]
+    ) -> tuple[
+        Float[np.ndarray, "samples channels height width"], Float[np.ndarray, "samples outputs"]
+    ]:
+        """Return the layer's maps and the network's outputs.
+
+        Outputs have no columns if the network does not put out a row per image.
+        """
         import torch  # noqa: PLC0415
 
-        outputs: list[Any] = []
+        captured: list[Any] = []
         with set_evaluation_mode(self.network), torch.inference_mode():
             hook = self.layer.register_forward_hook(
-                lambda _, __, output: outputs.append(_copy(output))
+                lambda _, __, output: captured.append(_copy(output))
             )
             try:
                 first = next(self.network.parameters(), None)
                 device = "cpu" if first is None else first.device
                 images = torch.from_numpy(np.ascontiguousarray(batch)).to(device)
-                self.network(images.contiguous(memory_format=torch.channels_last))
+                answer = self.network(images.contiguous(memory_format=torch.channels_last))
             finally:
                 hook.remove()
-        if len(outputs) != 1:
+        if len(captured) != 1:
             raise EvidenceError(
-                "layer", f"called {len(outputs)} times in one pass", "a layer that is used once"
+                "layer", f"called {len(captured)} times in one pass", "a layer that is used once"
             )
-        output = outputs[0]
-        if not isinstance(output, torch.Tensor):
-            raise EvidenceError("layer", type(output).__name__, "a layer that gives one tensor")
-        return self._as_maps(output.float().cpu().numpy())
+        layer_output = captured[0]
+        if not isinstance(layer_output, torch.Tensor):
+            got = type(layer_output).__name__
+            raise EvidenceError("layer", got, "a layer that gives one tensor")
+        answer = getattr(answer, "logits", answer)
+        outputs = np.zeros((len(batch), 0), np.float32)
+        if isinstance(answer, torch.Tensor) and answer.shape[:-1] == (len(batch),):
+            outputs = answer.float().cpu().numpy()
+        return self._as_maps(layer_output.float().cpu().numpy()), outputs
 
     def _as_maps(self, output: np.ndarray) -> Float[np.ndarray, "samples channels height width"]:
         if output.ndim == 4:

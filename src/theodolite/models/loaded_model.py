@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from theodolite._storage.paths import sha256_of
 from theodolite.errors import EvidenceError
-from theodolite.models.features import Preprocessing, set_evaluation_mode
+from theodolite.models.features import FeatureExtractor, Preprocessing, set_evaluation_mode
 
 if TYPE_CHECKING:
     import torch
@@ -85,6 +85,12 @@ class LoadedModel:
                 part = np.ascontiguousarray(batch[start : start + BATCH], np.float32)
                 logits.append(self.network(torch.from_numpy(part).to(device)).double().cpu())
         return np.asarray(torch.cat(logits).numpy())
+
+    def maps(
+        self, batch: Float[np.ndarray, "samples 3 rows columns"], layer: str | None = None
+    ) -> Float[np.ndarray, "samples channels height width"]:
+        """Return the maps of a layer; by default the last one with spatial positions."""
+        return FeatureExtractor(self.network, layer or self.layer)(batch)
 
     def probabilities(
         self, batch: Float[np.ndarray, "samples 3 rows columns"]

@@ -5,13 +5,13 @@ import warnings
 import numpy as np
 from jaxtyping import Bool, Int
 
-from theodolite.pipelines.features import FeatureMaps
+from theodolite.pipelines.feature_pass import FeaturePass
 
 FOLDS = 5
 
 
 def find_correctly_classified(
-    maps: FeatureMaps, labels: Int[np.ndarray, " n"] | None, seed: int
+    maps: FeaturePass, labels: Int[np.ndarray, " n"] | None, seed: int
 ) -> Bool[np.ndarray, " n"] | None:
     """Return which images a ridge classifier of the other folds classifies correctly."""
     from sklearn.linear_model import RidgeClassifier  # noqa: PLC0415

@@ -17,7 +17,7 @@ from theodolite.errors import UnsafeInputError
 from theodolite.evidence.pipeline_output import Progress, WorkContext, silent
 from theodolite.models.loaded_model import LoadedModel
 from theodolite.models.loading import load_named_model
-from theodolite.pipelines.features import compute_weights_digest
+from theodolite.pipelines.feature_pass import compute_weights_digest
 from theodolite_reproductions.acceptance.image_text import ImageTextEmbedding, load_embedding
 
 SENTENCES, IMAGES = 1024, 64

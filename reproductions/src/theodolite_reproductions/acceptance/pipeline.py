@@ -14,7 +14,7 @@ from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.pipeline_output import ComparedModel, Produced, WorkContext
 from theodolite.evidence.rating_summary import Aggregate, Ties
 from theodolite.evidence.subject import Subject
-from theodolite.pipelines.features import compute_weights_digest
+from theodolite.pipelines.feature_pass import compute_weights_digest
 from theodolite_reproductions.acceptance.embedding import StandsIn, embedder_for
 from theodolite_reproductions.acceptance.features import (
     NEED_VECTORS,

@@ -173,7 +173,7 @@ def _embedder(
 ) -> "Embedder | None":
     from theodolite.errors import EvidenceError, printable
     from theodolite.evidence.pipeline_output import WorkContext
-    from theodolite.pipelines.features import compute_weights_digest
+    from theodolite.pipelines.feature_pass import compute_weights_digest
     from theodolite_reproductions.acceptance.embedding import embedder_for
     from theodolite_reproductions.acceptance.scoring import needs_embedding
 

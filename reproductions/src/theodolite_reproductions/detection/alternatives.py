@@ -15,7 +15,7 @@ from theodolite.dissection.search import FormulaSearch
 from theodolite.dissection.units import UnitMasks
 from theodolite.errors import EvidenceError
 from theodolite.models.loaded_model import LoadedModel
-from theodolite.pipelines.features import FeatureMaps
+from theodolite.pipelines.feature_pass import FeaturePass
 from theodolite_reproductions.detection.correlations import Table, formula_scores
 
 SPECIALIZED, OTHER = "specialized", "one concept, not specialized"
@@ -131,7 +131,7 @@ def specialized_table(units: Mapping[str, Sequence[Any]], examples: int) -> Tabl
 
 
 def own_accuracy(
-    maps: FeatureMaps, backbone: LoadedModel, layer: str, labels: Int[np.ndarray, " images"],
+    maps: FeaturePass, backbone: LoadedModel, layer: str, labels: Int[np.ndarray, " images"],
     known: Mapping[int, int],
 ) -> tuple[Bool[np.ndarray, " images"], Bool[np.ndarray, " images"]]:  # fmt: skip
     """Whether the network's first class is the image's, and of which images it knows the class.

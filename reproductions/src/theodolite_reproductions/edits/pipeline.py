@@ -15,7 +15,7 @@ from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.edit import EditEvidence
 from theodolite.evidence.pipeline_output import ComparedModel, Produced, WorkContext
 from theodolite.evidence.subject import Claim, Subject
-from theodolite.pipelines.features import compute_weights_digest
+from theodolite.pipelines.feature_pass import compute_weights_digest
 from theodolite_reproductions.acceptance.embedding import StandsIn, embedder_for
 from theodolite_reproductions.edits.texts import EditedTexts
 

@@ -16,7 +16,7 @@ from theodolite.evidence.pipeline_output import WorkContext
 from theodolite.models.loaded_model import LoadedModel
 from theodolite.models.patches import compute_embeddings
 from theodolite.pipelines.faithfulness.explained_layer import ExplainedLayer
-from theodolite.pipelines.features import check_pooled
+from theodolite.pipelines.feature_pass import check_pooled
 
 PENALTIES = (1.0, 10.0, 100.0, 1000.0)
 TRAIN_SHARE = 2 / 3

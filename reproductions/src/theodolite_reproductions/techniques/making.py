@@ -22,7 +22,7 @@ from theodolite.explainers.concepts.methods import concept_explainer
 from theodolite.models.concept_bank import ConceptBank
 from theodolite.models.loading import load_named_model
 from theodolite.models.posthoc import PosthocBottleneck
-from theodolite.pipelines.features import compute_feature_maps
+from theodolite.pipelines.feature_pass import run_feature_pass
 from theodolite.pipelines.posthoc.pipeline import PosthocPipeline
 from theodolite.pipelines.saliency.map_tasks import (
     ProbedImages,
@@ -201,7 +201,7 @@ def concepts_of(
     head = PosthocBottleneck(bank, pipeline.projection, model["weights"], model["bias"])
     every = np.arange(len(data))
     backbone = load_named_model(network.backbone, weights=weights)
-    values = head.concepts(compute_feature_maps(data, every, backbone, None, context).pooled())
+    values = head.concepts(run_feature_pass(data, every, backbone, None, context).pooled())
     styles = np.asarray(head.predict(values), np.int64)
     return [
         _by_concepts(method, network.backbone, list(rows), values, styles, head,

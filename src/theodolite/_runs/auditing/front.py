@@ -45,6 +45,7 @@ def audit(  # noqa: PLR0913  each is a way in
     data: object = None,
     dataset: str = "folder",
     preprocessing: "Preprocessing | Mapping[str, object] | None" = None,
+    cache: str | Path | None = None,
     subject: Subject | None = None,
     claim: str | None = None,
     images: Any = None,
@@ -72,6 +73,8 @@ def audit(  # noqa: PLR0913  each is a way in
         dataset: Format of that folder: ``folder`` (docs/data-format.md), ``cub``, ``monumai``, …
         preprocessing: Preprocessing of the network's images, such as ``{"size": (32, 32), "mean":
             (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}``. Default: that of timm, or a guess.
+        cache: Folder that keeps what the network makes of images. Default: the same folder as on
+            the command line.
         subject: The explanation, its network, and the outputs that it is compared with
             (``theodolite.Subject``). Default for arrays: "the outputs you gave".
         claim: The claim of the explanation in the words of its user, which is the title of the
@@ -115,7 +118,7 @@ def audit(  # noqa: PLR0913  each is a way in
     if model is not None or data is not None:
         from theodolite._runs.auditing.network import network_evidence  # noqa: PLC0415
 
-        parts.append(network_evidence(model, layer, data, dataset, progress, preprocessing))
+        parts.append(network_evidence(model, layer, data, dataset, progress, preprocessing, cache))
     elif layer is not None or preprocessing is not None:
         name, value = ("layer", layer) if layer is not None else ("preprocessing", preprocessing)
         raise EvidenceError(name, repr(value), "`model` and `data` beside it")

@@ -1,12 +1,12 @@
 """A network at hand, a layer and images with concepts: made into evidence for every question."""
 
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from theodolite._runs.auditing.sources import EvidenceSource
 from theodolite._runs.folder.registry import build_registered
 from theodolite._runs.folder.spec import Named
+from theodolite._storage.cache_folder import get_default_cache
 from theodolite._storage.lazy import import_late
 from theodolite._storage.optional import require
 from theodolite.errors import EvidenceError
@@ -20,13 +20,14 @@ SEEDS = (0, 1, 2)
 """Examples of concepts are drawn anew for each."""
 
 
-def network_evidence(
+def network_evidence(  # noqa: PLR0913  each is an argument of audit
     model: Any,
     layer: str | None,
     data: Any,
     dataset: str = "folder",
     progress: Progress = silent,
     preprocessing: Any = None,
+    cache: str | Path | None = None,
 ) -> EvidenceSource:
     """A post-hoc concept bottleneck on the layer, the layer's units, and what they can be asked.
 
@@ -45,9 +46,8 @@ def network_evidence(
         raise EvidenceError("layer", "none", "the name of a module, such as 'layer4'")
     posthoc = import_late("pipelines.posthoc.pipeline")
     pipeline = posthoc.PosthocPipeline(backbone=backbone.name, layer=layer, units=True)
-    with tempfile.TemporaryDirectory() as cache:
-        context = WorkContext(SEEDS, Path(cache), progress)
-        produced = pipeline.make_with(backbone, images, context)
+    folder = get_default_cache() if cache is None else Path(cache)
+    produced = pipeline.make_with(backbone, images, WorkContext(SEEDS, folder, progress))
     return EvidenceSource(
         f"a concept bottleneck of {backbone.name}, {layer or backbone.layer}, on {images.name}",
         produced.evidence,

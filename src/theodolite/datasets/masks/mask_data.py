@@ -41,6 +41,8 @@ class MaskData:
     """Whether label ``n_concepts + 1`` marks pixels to ignore."""
     labels: Int[np.ndarray, " images"] | None = None
     classes: tuple[str, ...] = ()
+    groups: Int[np.ndarray, " images"] | None = None
+    """Groups of dependent images, used as clusters."""
     tables: tuple[Path, ...] = ()
     """Annotation files that were read."""
     notes: tuple[str, ...] = ()

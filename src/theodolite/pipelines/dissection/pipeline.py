@@ -11,6 +11,8 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Bool, Float
 
+from theodolite.datasets.concept_data import ConceptData
+from theodolite.datasets.masks.concept_masks import find_rows_with_regions, make_concept_masks
 from theodolite.datasets.masks.mask_data import MaskData
 from theodolite.dissection.atoms import Atoms, pack
 from theodolite.dissection.dissect import best_formulas, unit_evidence
@@ -28,7 +30,7 @@ from theodolite.models.loaded_model import LoadedModel
 from theodolite.models.loading import load_named_model
 from theodolite.pipelines.dissection.unit_cards import DissectionResult, make_unit_cards
 from theodolite.pipelines.dissection.unit_tables import Table, build_unit_tables
-from theodolite.pipelines.features import FeatureMaps, compute_feature_maps, compute_weights_digest
+from theodolite.pipelines.feature_pass import FeaturePass, compute_weights_digest, run_feature_pass
 from theodolite.pipelines.probe import find_correctly_classified
 
 EXACT_LENGTH = 3
@@ -68,10 +70,13 @@ class DissectionPipeline:
 
     def make(self, data: Any, context: WorkContext) -> Produced:
         """Return the evidence: capture, threshold, mask, search and count; then the null."""
+        return self.make_with(load_named_model(self.backbone, weights=self.weights), data, context)
+
+    def make_with(self, backbone: LoadedModel, data: Any, context: WorkContext) -> Produced:
+        """Return the evidence with a given network; ``backbone`` is only its name."""
         self._check()
         data, rows = _at_hand(data)
-        backbone = load_named_model(self.backbone, weights=self.weights)
-        maps = compute_feature_maps(data, rows, backbone, self.layer, context)
+        maps = run_feature_pass(data, rows, backbone, self.layer, context)
         atoms = self._pack(data, context)
         limits, peak = self.compute_thresholds(maps)
         seed = context.seeds[0]
@@ -89,9 +94,8 @@ class DissectionPipeline:
             chunk=maps.step, progress=context.progress,
         )  # fmt: skip
         right = find_correctly_classified(maps, data.labels, seed)
-        evidence = replace(
-            evidence, fires=peak > limits, right=right, samples=Samples(ids=np.array(data.images))
-        )
+        samples = Samples(ids=np.array(data.images), clusters=data.groups)
+        evidence = replace(evidence, fires=peak > limits, right=right, samples=samples)
         dissection = DissectionResult(data, atoms, units, read, limits, peak)
         chosen = self._units_to_show(evidence, seed)
         cards, images = make_unit_cards(dissection, formula_search, formulas, chosen)
@@ -146,7 +150,7 @@ class DissectionPipeline:
         return packed.without_rare(self.min_images)
 
     def compute_thresholds(
-        self, maps: FeatureMaps, change: Callable[[Maps], Maps] | None = None
+        self, maps: FeaturePass, change: Callable[[Maps], Maps] | None = None
     ) -> tuple[Float[np.ndarray, " units"], Float[np.ndarray, "images units"]]:
         """Return each unit's threshold and its maximum per image, in one pass."""
         peaks = []
@@ -189,7 +193,7 @@ class FinishedDissection:
     """Results of a dissection, for further tables."""
 
     result: DissectionResult
-    maps: FeatureMaps
+    maps: FeaturePass
     backbone: LoadedModel
     formula_search: FormulaSearch
     formulas: Sequence[Formula | None]
@@ -203,6 +207,15 @@ def _subject(n_units: int, backbone: LoadedModel, layer: str | None, data: MaskD
 
 
 def _at_hand(data: Any) -> tuple[MaskData, np.ndarray]:
+    """Return masks and the rows of all images; of a concept data set its test images."""
+    if isinstance(data, ConceptData):
+        rows = find_rows_with_regions(data, data.at_hand(np.flatnonzero(data.is_test)))
+        if not len(rows):
+            raise EvidenceError(
+                f"data set {data.name!r}", "no test image with regions of concepts", "some",
+                "Give masks, boxes or points.",
+            )  # fmt: skip
+        data = make_concept_masks(data, rows)
     if not isinstance(data, MaskData):
         raise EvidenceError(
             "data set", f"{getattr(data, 'name', data)}, which has no masks", "one with masks",

@@ -25,7 +25,7 @@ from theodolite.models.patches import (
     compute_patch_embeddings,
     get_head,
 )
-from theodolite.pipelines.features import check_pooled
+from theodolite.pipelines.feature_pass import check_pooled
 
 HeadFrom = Literal["network", "probe"]
 FoundOn = Literal["predicted", "positive", "all"]

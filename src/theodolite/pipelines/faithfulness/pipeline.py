@@ -38,7 +38,7 @@ from theodolite.pipelines.faithfulness.image_segments import (
     embed_class_segments,
 )
 from theodolite.pipelines.faithfulness.method_forms import FORMS, RECIPES
-from theodolite.pipelines.features import compute_weights_digest
+from theodolite.pipelines.feature_pass import compute_weights_digest
 from theodolite.pipelines.posthoc.concept_cards import make_concept_cards
 
 Description = dict[str, float | int | str]

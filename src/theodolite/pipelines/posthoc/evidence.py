@@ -14,7 +14,7 @@ from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.explainers.concept_maps import concept_activation_maps
 from theodolite.models.posthoc import PosthocBottleneck
-from theodolite.pipelines.features import FeatureMaps
+from theodolite.pipelines.feature_pass import FeaturePass
 from theodolite.pipelines.posthoc.network import FITTED, NetworkOutputs, surrogate_evidence
 
 Setting = tuple[int, float]
@@ -27,9 +27,11 @@ class PostHocInputs:
     features: Float[np.ndarray, "images channels"]
     train: Int[np.ndarray, " train"]
     test: Int[np.ndarray, " test"]
-    maps: FeatureMaps
+    maps: FeaturePass
     inputs: dict[str, str]
     notes: tuple[str, ...]
+    outputs: Float[np.ndarray, "images outputs"] | None
+    """The network's outputs; None if features were given as a file."""
 
 
 def make_evidence(
@@ -50,14 +52,12 @@ def location_evidence(
 ) -> LocationEvidence:
     """Return where concepts are active, and where they are annotated."""
     rows = work.maps.rows
-    maps, pooled = [], []
-    for features in work.maps:
-        maps.append(concept_activation_maps(features, model.bank.vectors.astype(np.float32)))
-        pooled.append(features.mean(axis=(2, 3)))
+    vectors = model.bank.vectors.astype(np.float32)
+    maps = [concept_activation_maps(features, vectors) for features in work.maps]
     sizes = data.sizes(rows)
     places = data.places(rows, sizes)
     return LocationEvidence(
-        explained=concept_evidence(data, rows, model, np.concatenate(pooled)),
+        explained=concept_evidence(data, rows, model, work.maps.pooled()),
         maps=np.concatenate(maps).astype(np.float32),
         sizes=sizes,
         part_of=data.part_of,

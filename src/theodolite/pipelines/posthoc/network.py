@@ -19,7 +19,6 @@ from theodolite.models.loaded_model import LoadedModel
 from theodolite.models.posthoc import PosthocBottleneck
 from theodolite.pipelines.posthoc.fitted import fit_or_load_linear
 
-BATCH = 16
 OWN = "the network's own outputs"
 FITTED = "a linear layer that theodolite trained on its pooled features and the same labels"
 
@@ -111,26 +110,31 @@ def compute_fitted_outputs(
     return NetworkOutputs(FITTED, features @ weights.astype(np.float32) + bias, weights.T)
 
 
-def compute_network_outputs(
-    model: LoadedModel, data: ConceptData, rows: Int[np.ndarray, " rows"]
+def take_network_outputs(
+    model: LoadedModel,
+    outputs: Float[np.ndarray, "images outputs"] | None,
+    data: ConceptData,
+    rows: Int[np.ndarray, " rows"],
 ) -> NetworkOutputs | None:
-    """Return the network's own outputs for classes of the data, or None if it has others."""
-    match: ClassMatch | None = None
-    outputs = np.zeros((len(data), 0), np.float32)
-    for at in range(0, len(rows), BATCH):
-        some = rows[at : at + BATCH]
-        batch = model.forward(np.stack([model.preprocessing(data.image(int(r))) for r in some]))
-        if match is None:
-            match = match_outputs(model, batch.shape, data, rows)
-            outputs = np.zeros((len(data), len(match.classes)), np.float32)
-        if match.kind == "other":
-            return None
-        outputs[some] = batch[:, match.columns]
-    if match is None or not np.isfinite(outputs).all():
+    """Return the network's own outputs for classes of the data, or None if it has others.
+
+    Args:
+        model: The network.
+        outputs: What it put out for all images; rows that were not computed are 0.
+        data: The data set.
+        rows: Rows that were computed.
+    """
+    if outputs is None:
+        return None
+    match = match_outputs(model, outputs.shape, data, rows)
+    if match.kind == "other":
+        return None
+    own = outputs[:, match.columns]
+    if not np.isfinite(own[rows]).all():
         return None
     in_order = match.kind == "same" and match.by_order
-    warnings = warn_about_class_order(outputs[rows], data.labels[rows]) if in_order else ()
-    return NetworkOutputs(OWN, outputs, warnings=warnings, match=match)
+    warnings = warn_about_class_order(own[rows], data.labels[rows]) if in_order else ()
+    return NetworkOutputs(OWN, own, warnings=warnings, match=match)
 
 
 def match_outputs(

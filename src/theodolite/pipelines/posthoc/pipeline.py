@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float, Int
 
 from theodolite._storage.arrays import read_npy
 from theodolite._storage.images import encode_jpeg
@@ -19,7 +20,11 @@ from theodolite.models.concept_bank import Projection
 from theodolite.models.loaded_model import LoadedModel
 from theodolite.models.loading import load_named_model
 from theodolite.models.posthoc import Head, PosthocBottleneck
-from theodolite.pipelines.features import check_pooled, compute_feature_maps, compute_weights_digest
+from theodolite.pipelines.feature_pass import (
+    check_pooled,
+    compute_weights_digest,
+    run_feature_pass,
+)
 from theodolite.pipelines.parallel import report_progress, run_in_parallel
 from theodolite.pipelines.posthoc.evidence import (
     PostHocInputs,
@@ -33,11 +38,11 @@ from theodolite.pipelines.posthoc.fitted import FitSettings, TrainingSet, fit_or
 from theodolite.pipelines.posthoc.network import (
     NetworkOutputs,
     compute_fitted_outputs,
-    compute_network_outputs,
     make_claim,
     make_subject,
+    take_network_outputs,
 )
-from theodolite.pipelines.posthoc.units import make_unit_evidence
+from theodolite.pipelines.posthoc.units import with_units
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,9 +85,10 @@ class PosthocPipeline:
         If it has outputs for classes of the data, it answers for itself.
         """
         work = self._prepare(data, backbone, context)
-        rows = np.concatenate([work.train, work.test])
-        own = None if self.pooled else compute_network_outputs(backbone, data, rows)
-        return self._with_layer(self._produce(data, work, own, context), backbone)
+        produced = self._with_layer(self._produce(data, work, backbone, context), backbone)
+        if not self.units:
+            return produced
+        return with_units(produced, data, work.maps, backbone, self.layer, context)
 
     def _with_layer(self, produced: Produced, backbone: LoadedModel) -> Produced:
         assert produced.subject is not None  # noqa: S101  made below
@@ -94,7 +100,7 @@ class PosthocPipeline:
         self,
         data: ConceptData,
         work: PostHocInputs,
-        own: NetworkOutputs | None,
+        backbone: LoadedModel,
         context: WorkContext,
     ) -> Produced:
         tried = self._try_settings(data, work, context, context.seeds[0])
@@ -105,15 +111,14 @@ class PosthocPipeline:
                 run_in_parallel(fit, context.seeds), "models", len(context.seeds), context
             )
         )
-        answers = own or compute_fitted_outputs(work.features, data, work.train, context.cache)
+        rows = np.concatenate([work.train, work.test])
+        answers = take_network_outputs(backbone, work.outputs, data, rows)
+        answers = answers or compute_fitted_outputs(work.features, data, work.train, context.cache)
         bundles = [make_evidence(data, work, model, answers) for model in models]
         tables: dict[str, Any] = {"settings": settings_table(tried, best)}
         tables |= self.more_tables(data, work, models, bundles, answers, context.seeds)
         if self.setting_seeds:
             tables["setting_seeds"] = self._setting_seeds(data, work, context, tried)
-        if self.units and (unit_result := make_unit_evidence(data, work.maps, context.seeds[0])):
-            bundles[0].append(unit_result[0])
-            tables["unit_formulas"] = unit_result[1]
         return Produced(
             evidence=bundles,
             tables=tables,
@@ -152,24 +157,25 @@ class PosthocPipeline:
         if self.pooled is not None:
             features = check_pooled(read_npy(self.pooled), len(data), self.pooled.name)
             at_hand = data.at_hand(test)
-            maps = compute_feature_maps(data, at_hand, backbone, self.layer, context)
+            maps = run_feature_pass(data, at_hand, backbone, self.layer, context)
             note = (
                 f"{len(at_hand)} of {len(test)} test images were at hand: location is scored on "
                 "these, the other scores on all, from pooled features given as a file."
             )
             inputs[self.pooled.name] = sha256_of(self.pooled)
-            return PostHocInputs(features, train, test, maps, inputs, (note,))
+            return PostHocInputs(features, train, test, maps, inputs, (note,), None)
         test, train = data.at_hand(test), data.at_hand(train)
         if not len(test) or not len(train):
             raise EvidenceError(
                 f"data set {data.name!r}", f"{len(train)} training and {len(test)} test images",
                 "some of both", f"Put the images into {data.folder.name!r}.",
             )  # fmt: skip
-        of_train = compute_feature_maps(data, train, backbone, self.layer, context).pooled()
-        of_test = compute_feature_maps(data, test, backbone, self.layer, context)
-        features = np.zeros((len(data), of_train.shape[1]), np.float32)
-        features[train], features[test] = of_train, of_test.pooled()
-        return PostHocInputs(features, train, test, of_test, inputs, ())
+        rows = np.sort(np.concatenate([train, test]))
+        seen = run_feature_pass(data, rows, backbone, self.layer, context)
+        features, outputs = (
+            _place_rows(values, rows, len(data)) for values in (seen.pooled(), seen.outputs())
+        )
+        return PostHocInputs(features, train, test, seen.of(test), inputs, (), outputs)
 
     def _fit(
         self,
@@ -224,3 +230,12 @@ class PosthocPipeline:
             run_in_parallel(accuracies, settings), "settings", len(settings), context
         )
         return dict(zip(settings, scores, strict=True))
+
+
+def _place_rows(
+    values: Float[np.ndarray, "rows columns"], rows: Int[np.ndarray, " rows"], n: int
+) -> Float[np.ndarray, "images columns"]:
+    """Return an array with a row per image of the data set; rows that were not given are 0."""
+    placed = np.zeros((n, values.shape[1]), np.float32)
+    placed[rows] = values
+    return placed

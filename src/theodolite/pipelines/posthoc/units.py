@@ -1,45 +1,47 @@
-"""Dissect the units of the explained layer, if the data set has concept masks.
+"""Dissect the units of the explained layer, if the data set says where its parts are.
 
 A step of the pipeline for post-hoc bottlenecks.
 """
 
 from dataclasses import replace
 
-import numpy as np
-
 from theodolite.datasets.concept_data import ConceptData
-from theodolite.dissection.dissect import dissect
-from theodolite.evidence.axes import Samples
-from theodolite.evidence.kinds.unit import UnitEvidence
-from theodolite.pipelines.features import FeatureMaps
+from theodolite.datasets.masks.concept_masks import find_rows_with_regions, make_concept_masks
+from theodolite.evidence.pipeline_output import Produced, WorkContext
+from theodolite.models.loaded_model import LoadedModel
+from theodolite.pipelines.dissection.pipeline import DissectionPipeline
+from theodolite.pipelines.feature_pass import FeaturePass
 
-GRID = 112
-"""Rows and columns of masks."""
 MIN_IMAGES = 2
 """Smallest number of images, since the null permutes masks over images."""
 
 
-def make_unit_evidence(
-    data: ConceptData, maps: FeatureMaps, seed: int
-) -> tuple[UnitEvidence, dict[str, list[str]]] | None:
-    """Return each unit with its best formula of parts, and the formulas in words.
+def with_units(
+    produced: Produced,
+    data: ConceptData,
+    maps: FeaturePass,
+    backbone: LoadedModel,
+    layer: str | None,
+    context: WorkContext,
+) -> Produced:
+    """Return the product of a pipeline with the units of the layer.
 
-    None if fewer than two images have masks. A unit is a channel of the layer. Parts are concepts
-    with masks, which a unit can be named after.
+    They are what ``theodolite dissect`` makes of the same images, whose maps are in the cache; with
+    fewer than two images that have regions there are none. A unit is a channel of the layer. Parts
+    are concepts with regions, which a unit can be named after.
     """
-    masked = sorted({row for row, _ in data.mask_files} & {int(row) for row in maps.rows})
-    if len(masked) < MIN_IMAGES:
-        return None
-    rows = np.array(masked)
-    at = np.flatnonzero(np.isin(maps.rows, rows))
-    masks = data.masks(rows, GRID)
-    assert masks is not None  # noqa: S101  there are files
-    layers = masks * np.arange(1, len(data.parts) + 1, dtype=np.uint16)[:, None, None]
-    activations = np.concatenate([maps.part(int(row), int(row) + 1) for row in at])
-    dissection = dissect(activations, list(layers), data.parts.names, seed=seed)
-    names = np.array([data.images[row] for row in rows])
-    clusters = None if data.groups is None else data.groups[rows]
-    evidence = replace(
-        dissection.evidence, samples=Samples(index=rows, ids=names, clusters=clusters)
+    rows = find_rows_with_regions(data, maps.rows)
+    if len(rows) < MIN_IMAGES:
+        return produced
+    pipeline = DissectionPipeline(backbone=backbone.name, layer=layer)
+    units = pipeline.make_with(backbone, make_concept_masks(data, rows), context)
+    first, *others = produced.evidence
+    return replace(
+        produced,
+        evidence=[[*first, *units.evidence[0]], *others],
+        tables={**produced.tables, **units.tables},
+        notes=(*produced.notes, *(note for note in units.notes if note not in produced.notes)),
+        facts=(*produced.facts, *units.facts),
+        images=units.images,
+        cards=units.cards,
     )
-    return evidence, {"unit": list(evidence.units.names), "formula": dissection.formulas()}

@@ -20,7 +20,7 @@ from theodolite.explainers.probing.stability import StabilitySettings, measure_m
 from theodolite.explainers.saliency.methods import explainer
 from theodolite.models.loaded_model import LoadedModel
 from theodolite.models.loading import load_named_model
-from theodolite.pipelines.features import ImageFiles
+from theodolite.pipelines.feature_pass import ImageFiles
 
 Batch = Float[np.ndarray, "samples 3 rows columns"]
 LIBRARIES = ("torch", "grad-cam", "captum", "lime", "shap", "numpy", "scikit-image")

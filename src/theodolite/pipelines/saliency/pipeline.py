@@ -25,7 +25,7 @@ from theodolite.explainers.probing.stability import StabilitySettings, compute_c
 from theodolite.explainers.saliency.methods import TECHNIQUES
 from theodolite.explainers.saliency.methods import explainer as _checked_method
 from theodolite.models.loaded_model import LoadedModel
-from theodolite.pipelines.features import compute_weights_digest
+from theodolite.pipelines.feature_pass import compute_weights_digest
 from theodolite.pipelines.saliency.map_tasks import (
     ProbedImages,
     SaliencyTask,
