@@ -325,6 +325,8 @@ class Verdict:
     """Number of samples required to detect the smallest relevant effect."""
     needs: str = ""
     """Missing arguments that evaluating it requires, such as ``masks=``."""
+    sensitivity: str = ""
+    """Answers for other numbers of named concepts; empty if none were scored."""
 
     def __repr__(self) -> str:
         metric = "" if self.score is None else f"{self.score.metric} "

@@ -97,14 +97,12 @@ def test_values_that_say_nothing_are_not_praised_for_leaking_nothing(what: str) 
     others = [s for s in found.scores if s.metric != "concept_prediction"]
     (bare,) = [v for v in verdicts(others) if v.question == "leak_free"]
     assert bare.answer == "yes", "not changed where that was not scored"
-    (wanted,) = [v for v in verdicts(found.scores, [bare.score]) if v.question == "leak_free"]
-    assert wanted.answer == "inconclusive", "nor may a headline praise it"
 
 
 def test_a_score_whose_package_is_not_installed_decides_nothing() -> None:
     (score,) = evaluate(MetricRequest(find_metric("task_accuracy")), [planted_leakage(50)], QUICK)
     strange = replace(score, metric="crispness")
-    assert {v.answer for v in verdicts([strange], [strange])} == {"not_evaluated"}
+    assert {v.answer for v in verdicts([strange])} == {"not_evaluated"}
 
 
 def test_the_worst_answer_counts() -> None:

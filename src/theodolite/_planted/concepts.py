@@ -26,7 +26,8 @@ def planted_concepts(
 ) -> ConceptEvidence:
     """A concept model that is right about a share ``alignment`` of the samples.
 
-    Each class has its own concepts, and its samples show exactly these. On an aligned sample the
+    Each class has its own half of the concepts, and its samples show exactly these; of three
+    classes or more, no concept is in all. On an aligned sample the
     values point at the concepts that are there, on the others at those that are not. So with the
     default options concept existence is ``alignment`` up to chance, exactly at 0 and 1.
 
@@ -35,10 +36,10 @@ def planted_concepts(
     """
     random = np.random.default_rng(seed)
     half = n_concepts // 2
-    order = np.stack([random.permutation(n_concepts) for _ in range(n_classes)])
+    order = random.permutation(n_concepts)
     class_truth = np.zeros((n_concepts, n_classes))
     for k in range(n_classes):
-        class_truth[order[k, :half], k] = 1.0
+        class_truth[np.roll(order, -(k * n_concepts // n_classes))[:half], k] = 1.0
     labels = np.arange(n_samples) % n_classes
     truth = class_truth.T[labels] > 0
     aligned = random.random(n_samples) < alignment

@@ -1,9 +1,8 @@
 """Check the inputs of a run before it starts."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from theodolite._runs.engine.worker_choice import Engine
 from theodolite._runs.folder.chapters import check_studies
@@ -22,7 +21,6 @@ from theodolite.evidence.files import load
 from theodolite.evidence.pipeline_output import Pipeline, Produced, Progress, WorkContext
 from theodolite.evidence.shards import InMemoryShards, Shards
 from theodolite.evidence.workers import Workers
-from theodolite.metrics.catalogue import find_metric
 
 
 @dataclass(frozen=True)
@@ -50,28 +48,8 @@ def check_paths_outside_folder(spec: RunSpec, at: RunPaths, engine: Engine) -> N
 def check_names(spec: RunSpec) -> None:
     """Refuse scores and studies that there are not."""
     check_studies(spec)
-    requests = build_requests(spec.metrics)
+    build_requests(spec.metrics)
     build_requests(spec.compared_metrics)
-    for question, headline in spec.headlines.items():
-        metric = find_metric(headline.name)
-        if metric.question != question:
-            raise EvidenceError(
-                f"headlines.{question}", repr(headline.name), f"a score of {question!r}",
-                f"It answers {metric.question!r}: see `theodolite metrics`.",
-            )  # fmt: skip
-        of_it = [r.all_options() for r in requests if r.metric.name == headline.name]
-        if spec.metrics and not any(_selects(headline.options, o, metric.sweeps) for o in of_it):
-            raise EvidenceError(
-                f"headlines.{question}", f"{headline.options}", f"options that `metrics` lists for "
-                f"{headline.name}",
-            )  # fmt: skip
-
-
-def _selects(choices: dict[str, Any], options: dict[str, Any], sweeps: Sequence[str]) -> bool:
-    return all(
-        k in options and (v in options[k] if k in sweeps else v == options[k])
-        for k, v in choices.items()
-    )
 
 
 def check_requests(spec: RunSpec, kinds: Mapping[type[Evidence], Shards]) -> None:

@@ -73,19 +73,12 @@ class AuditAnswers:
     @property
     def verdicts(self) -> Verdicts:
         """One per question that applies, in order; ``[]`` takes a question too."""
-        return Verdicts(
-            verdicts(self.scores, self.headlines, self.not_computed, self.errors, self.subject)
-        )
-
-    @property
-    def headlines(self) -> Sequence[Score]:
-        """Scores that verdicts are to be read from, where not the metric's own choice."""
-        return ()
+        return Verdicts(verdicts(self.scores, self.not_computed, self.errors, self.subject))
 
     @property
     def linear_probe(self) -> Verdict | None:
         """What *faithful* comes to against a stand-in for the network; it decides nothing."""
-        return stand_in_verdict(self.scores, self.headlines, self.subject)
+        return stand_in_verdict(self.scores, self.subject)
 
     @property
     def missing(self) -> tuple[MissingEvidence, ...]:

@@ -1,5 +1,6 @@
 """The verdict on each question, from all scores."""
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,6 +12,7 @@ from theodolite._verdicts.maps import MAPS, map_verdict
 from theodolite._verdicts.missing import MissingScoreLike, missing
 from theodolite._verdicts.notes import validation_notes
 from theodolite._verdicts.rules import ALPHA, claim_p, verdict
+from theodolite._verdicts.words import joined
 from theodolite.evidence.plugins import is_ours
 from theodolite.evidence.subject import Subject
 from theodolite.metrics.base import Metric
@@ -21,13 +23,11 @@ from theodolite.results import Failed, Reason, Score, Verdict
 
 def verdicts(
     scores: Sequence[Score],
-    headlines: Sequence[Score] = (),
     not_computed: Sequence[MissingScoreLike] = (),
     failed: Sequence[Failed] = (),
     subject: Subject | None = None,
 ) -> tuple[Verdict, ...]:
-    """One verdict per question that applies: from its headline score, else from its first deciding
-    metric.
+    """One verdict per question that applies, from its first deciding metric.
 
     The questions that were asked are corrected for one another (Holm). What a question that was not
     asked would need is told from the scores that could not be had; where the score that would
@@ -35,9 +35,8 @@ def verdicts(
     """
     known = catalogue()  # a stored score may come from a package that is not installed
     scores = [score for score in scores if score.metric in known]
-    headlines = [score for score in headlines if score.metric in known]
     applicable = _applicable([*scores, *(failure for failure in failed if failure.metric in known)])
-    chosen = {question: _deciding(question, scores, headlines) for question in applicable}
+    chosen = {question: _deciding(question, scores) for question in applicable}
     apart = subject is not None and not subject.decides and bool(chosen.get("faithful"))
     if apart:
         chosen["faithful"] = []
@@ -68,7 +67,8 @@ def verdicts(
             continue
         number = at[question]
         answer = _worst(own, scores, float(steps.level[number]), float(steps.p[number]))
-        answers.append(_unless_silent(answer, scores))
+        answer = _unless_silent(answer, scores)
+        answers.append(replace(answer, sensitivity=_describe_sensitivity(answer, scores)))
     return tuple(answers)
 
 
@@ -83,13 +83,11 @@ def _applicable(scores: Sequence[Score | Failed]) -> dict[Question, str]:
     return {q: needs.get(q, "") for q in QUESTIONS if q in needs or q in scored}
 
 
-def stand_in_verdict(
-    scores: Sequence[Score], headlines: Sequence[Score], subject: Subject
-) -> Verdict | None:
+def stand_in_verdict(scores: Sequence[Score], subject: Subject) -> Verdict | None:
     """What *faithful* comes to against the stand-in, by itself; it is no verdict of the audit."""
     if subject.outputs != "probe_only":
         return None
-    own = _deciding("faithful", scores, headlines)
+    own = _deciding("faithful", scores)
     return _worst(own, scores, ALPHA, _claim_p(own, scores)) if own else None
 
 
@@ -129,13 +127,30 @@ def _find_companion(deciding: Score, scores: Sequence[Score]) -> Score | None:
     return next((score for score in scores if score.metric in names), None)
 
 
-def _deciding(
-    question: Question, scores: Sequence[Score], headlines: Sequence[Score]
-) -> list[Score]:
+def _describe_sensitivity(verdict: Verdict, scores: Sequence[Score]) -> str:
+    """Return the answers for other numbers of named concepts; empty if none were scored.
+
+    Each is the answer of that score alone, uncorrected for other questions.
+    """
+    own = verdict.score
+    if own is None or "top" not in own.options:
+        return ""
+    fixed = {name: value for name, value in own.options.items() if name != "top"}
+    answers: dict[object, str] = {
+        score.options["top"]: score_verdict(score, scores).answer
+        for score in scores
+        if score.metric == own.metric and score.options.items() >= fixed.items()
+    } | {own.options["top"]: verdict.answer}
+    if len(answers) == 1:
+        return ""
+    groups = itertools.groupby(sorted(answers, key=str), key=lambda top: answers[top])
+    parts = [f"{answer} at top {joined([str(top) for top in tops])}" for answer, tops in groups]
+    depends = ": it depends on how many are named." if len(parts) > 1 else "."
+    return "; ".join(parts).capitalize() + depends
+
+
+def _deciding(question: Question, scores: Sequence[Score]) -> list[Score]:
     """The score that answers a question; all that look for the same fault."""
-    chosen = next((s for s in headlines if s.question == question), None)
-    if chosen is not None:
-        return [chosen]
     deciding = [s for s in scores if s.question == question and _metric_of(s).decides]
     # scores of other packages answer where none of ours does
     deciding = [s for s in deciding if is_ours(_metric_of(s).state)] or deciding

@@ -19,7 +19,6 @@ from theodolite._verdicts.draws import (
     too_few_text,
 )
 from theodolite._verdicts.words import (
-    ask_as,
     difference_text,
     interval_text,
     missed_text,
@@ -29,6 +28,7 @@ from theodolite._verdicts.words import (
 )
 from theodolite.metrics.catalogue import find_metric
 from theodolite.metrics.validation import get_validation
+from theodolite.questions import QUESTIONS
 from theodolite.results import Answer, Caveat, Null, Reason, Score, Verdict
 
 ALPHA = 0.05
@@ -43,7 +43,7 @@ WORST_FIRST: tuple[Answer, ...] = ("no", "inconclusive", "partly", "yes")
 
 def question_text(score: Score) -> str:
     """The question that a score answers, in words that fit its evidence."""
-    return ask_as(score.metric, score.question)
+    return find_metric(score.metric).asked_as or QUESTIONS[score.question]
 
 
 def verdict(

@@ -82,7 +82,7 @@ def find_validated_range(validation: MetricValidation) -> dict[str, Any]:
     kinds = _group_passing(validation, {"values"}, lambda c: c.values)
     by_labels = {"labels", "clusters", "concepts"}
     labels = _group_passing(validation, by_labels, lambda c: c.labels, least="labels")
-    per_label = _group_passing(validation, by_labels | {"balance"}, lambda c: c.rarest_label)
+    per_label = _group_rarest_label(validation, by_labels | {"balance"})
     concepts = _group_passing(
         validation, {"concepts", "clusters"}, lambda c: c.concepts, least="concepts"
     )
@@ -112,6 +112,15 @@ def find_validated_range(validation: MetricValidation) -> dict[str, Any]:
         ),
         "lines": single,
     }  # fmt: skip
+
+
+def _group_rarest_label(validation: MetricValidation, changes: set[str]) -> dict[int, bool]:
+    """Group by the samples of the rarest label; empty if labels were the same everywhere."""
+    usual = validation.subject.generator.usual
+    varied = [set(Condition(**cell.condition).changed_from(usual)) for cell in validation.cells]
+    if not any(changed <= changes and changed & {"labels", "balance"} for changed in varied):
+        return {}
+    return _group_passing(validation, changes, lambda condition: condition.rarest_label)
 
 
 def _group_passing(

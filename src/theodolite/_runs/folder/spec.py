@@ -11,7 +11,6 @@ from theodolite._storage.text import read_yaml
 from theodolite._verdicts.scores_file import Filter
 from theodolite.errors import EvidenceError
 from theodolite.evidence.subject import Subject, make_unstated_subject
-from theodolite.questions import Question
 from theodolite.results import Items
 
 
@@ -173,8 +172,6 @@ class RunSpec(Strict):
     that are compared are then paired seed by seed."""
     metrics: list[MetricSpec] = []
     """All that the evidence allows, if empty."""
-    headlines: dict[Question, MetricSpec] = {}
-    """The score that each verdict is read from, where not the metric's own choice."""
     resampling: ResamplingSpec = ResamplingSpec()
     compared_metrics: list[MetricSpec] = []
     """What the compared models are scored by; ``metrics`` if empty."""

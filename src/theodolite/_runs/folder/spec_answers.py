@@ -50,7 +50,7 @@ def decide_verdicts(
 
     A question whose metrics the spec does not request says so.
     """
-    answered = verdicts(scores, select_headline_scores(spec, scores), not_computed, failed, subject)
+    answered = verdicts(scores, not_computed, failed, subject)
     metrics = (catalogue().get(metric.name) for metric in spec.metrics)
     chosen = {metric.question for metric in metrics if metric is not None}
     return tuple(
@@ -59,19 +59,6 @@ def decide_verdicts(
         else v
         for v in answered
     )
-
-
-def select_headline_scores(spec: RunSpec, scores: Sequence[Score]) -> list[Score]:
-    """Return the first score that matches each headline of the spec."""
-    chosen_scores = []
-    for headline in spec.headlines.values():
-        chosen_scores += [
-            score
-            for score in scores
-            if score.metric == headline.name
-            and all(score.options.get(k) == v for k, v in headline.options.items())
-        ][:1]
-    return chosen_scores
 
 
 def find_conflicts(

@@ -22,7 +22,7 @@ from theodolite.metrics.shared.ranking import Eligible, Order, Population, RankB
     uses_if=ranking.USES_IF,
     sweeps=("top",),
     nulls=(nulls.SHUFFLED_CONCEPTS, nulls.SHUFFLED_SAMPLES, nulls.MOST_COMMON),
-    headline={"top": 5},
+    headline={"top": 1},
     ideal=nulls.name_present_concepts,
     ideal_options={"rank_by": "value"},
     fitting=lambda evidence: {"top": ranking.choose_top_k(len(evidence.concepts))},
@@ -33,9 +33,8 @@ from theodolite.metrics.shared.ranking import Eligible, Order, Population, RankB
         interpretation="0.8 means that four of five named concepts are there. Compare with always "
         "naming the commonest concepts: an explanation that does not beat that list tells nothing "
         "about this sample. The best possible is below 1 where samples have fewer concepts than "
-        "are named. From 0.8 of the best on we would rely on it; that line is a convention. Quoted "
-        "for the first five concepts, or for the first half where there are fewer than ten: of all "
-        "of them, any order names the same.",
+        "are named. From 0.8 of the best on we would rely on it; that line is a convention. The "
+        "first concept decides; where more are named, the answer may differ.",
         limitations="Presence copied from the class (as for CUB without votes per image) rewards a "
         "model for knowing the class. Ranking by the concept's value alone scores high and says "
         "little: it ignores what the prediction was made of. Not seen: one fact under several "
