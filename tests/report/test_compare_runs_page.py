@@ -91,7 +91,7 @@ def test_comparison_says_first_who_is_better(pairs: list[Comparison], page: Path
     assert "For exploration: other scores of late and early" in text
     below = text.partition("For exploration")[2].partition("What changed most")[0]
     assert "better" not in below and "worse" not in below, "nothing is claimed of the others"
-    assert "most frequent concepts" in text, "the null stands beside the score"
+    assert "permuted concepts" in text, "the null stands beside the score"
     assert "to the right: in favor of" in below
 
 

@@ -12,6 +12,7 @@ from theodolite._runs.folder.run_records import ProducedRecord, RunRecord
 from theodolite._runs.folder.spec_answers import build_scores_file
 from theodolite._runs.folder_reader import RunFolder
 from theodolite._storage.images import parse_image
+from theodolite._storage.paths import confined
 from theodolite._storage.records import normalize_record
 from theodolite._storage.tables import (
     Words,
@@ -40,8 +41,8 @@ class MemoryMaterial:
 
     run: RunRecord
     content: "RunContent"
-    carried: RunFolder | None = None
-    """The run that was audited again: its tables and images are shown."""
+    carried: tuple[RunFolder, ...] = ()
+    """The runs that were audited again: their tables and images are shown."""
     alone: bool = True
 
     @cached_property
@@ -81,7 +82,7 @@ class MemoryMaterial:
         return inner if isinstance(inner, Evidence) else None
 
     def table(self, name: str) -> dict[str, list[Any]] | None:
-        carried = None if self.carried is None else self.carried.table(name)
+        carried = next((t for run in self.carried if (t := run.table(name)) is not None), None)
         tables = self.content.produced.tables
         if carried is not None or name not in tables:
             return carried
@@ -92,8 +93,9 @@ class MemoryMaterial:
         return read_coded_from(parquet_bytes(columns), PER_SAMPLE) if columns else {}
 
     def image(self, file: str) -> Image.Image:
-        if self.carried is not None:
-            return self.carried.image(file)
+        for run in self.carried:
+            if confined(run.folder, file).is_file():
+                return run.image(file)
         return parse_image(self.content.images[file], file)
 
     def conflicts(self) -> ConflictsFile:

@@ -75,5 +75,8 @@ def print_verdicts(verdicts: Sequence[Verdict]) -> None:
         return
     print_table(
         ("question", "answer", "summary"),
-        [(v.question_text, v.answer, v.summary) for v in asked_verdicts],
+        [
+            (v.question_text, v.answer, f"{v.summary} {v.sensitivity}".rstrip())
+            for v in asked_verdicts
+        ],
     )

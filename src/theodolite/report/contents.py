@@ -62,9 +62,7 @@ def chapter(
     }
 
 
-def stand_in_chapter(
-    scores: Sequence[Score], headlines: Sequence[Score], subject: Subject
-) -> dict[str, str] | None:
+def stand_in_chapter(scores: Sequence[Score], subject: Subject) -> dict[str, str] | None:
     """The title and the result of scores against a stand-in, which decide nothing."""
     if subject.decides:
         return None
@@ -74,7 +72,7 @@ def stand_in_chapter(
         "who": subject.not_evaluated.partition(" That result")[0],
         "word": "",
     }
-    result = stand_in_verdict(scores, headlines, subject)
+    result = stand_in_verdict(scores, subject)
     if result is None or result.score is None:
         return apart
     return apart | {"word": WORDS[result.answer], "says": sentence(result)}

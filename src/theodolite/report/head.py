@@ -47,6 +47,7 @@ def head(
             "counts": counts,
             "partial": partial(made_record),
         },
+        "examined": explained.examined if len(explained.examined) > 1 else [],
         "verdicts": [card(v, subject, noun) for v in verdicts if v.answer != "not_evaluated"],
         "not_evaluated": with_code(not_evaluated_text(verdicts)),
         "strip_key": strip_key(
@@ -73,6 +74,8 @@ def card(verdict: Verdict, subject: Subject, noun: str = CONCEPTS) -> dict[str, 
         "asks": with_noun(verdict.question_text, noun),
         "word": WORDS[verdict.answer],
         "says": sentence(verdict, noun),
+        "sensitivity": verdict.sensitivity,
+        "n": "" if score is None else f"{score.n:,} {score.n_unit}",
         "reference": reference(verdict, subject),
         "strip": "" if score is None else score_strip(score),
         "method": "" if score is None else anchor(score.metric),
@@ -86,7 +89,9 @@ def _described(record: RunRecord, made_record: ProducedRecord, subject: Subject)
         of = subject.sentence.removeprefix("Audited: ").rstrip(".")
     else:
         of = _method(explained)
-    counts = ", ".join(f"{n:,} {what}" for what, n in explained.counts)
+    several = len({(entry.n, entry.unit) for entry in explained.examined}) > 1
+    counted = [] if several else explained.counts  # a table below counts each kind of evidence
+    counts = ", ".join(f"{n:,} {what}" for what, n in counted)
     parts = [f"{of[:1].upper()}{of[1:]}{': ' * bool(counts)}{counts}."]
     facts = [
         f"{name[:1].upper()}{name[1:]}: {fact_text(name, value)}."

@@ -6,7 +6,7 @@ from typing import Any
 
 from theodolite._runs.folder.chapters import installed_chapters
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.folder.spec_answers import decide_verdicts, select_headline_scores
+from theodolite._runs.folder.spec_answers import decide_verdicts
 from theodolite._runs.folder_reader import RunFolder
 from theodolite._runs.report_material import RunMaterial
 from theodolite._verdicts.missing import is_left_out
@@ -128,7 +128,7 @@ def _is_unshown(spec: RunSpec) -> bool:
 
 
 def _chapters(spec: RunSpec, scores: Sequence[Score], subject: Subject) -> list[dict[str, Any]]:
-    apart = {"faithful": stand_in_chapter(scores, select_headline_scores(spec, scores), subject)}
+    apart = {"faithful": stand_in_chapter(scores, subject)}
     return [
         chapter(question, spec, scores, apart.get(question))
         for question in QUESTIONS

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import theodolite
+from theodolite._planted.examples import plant_example
 from theodolite._runs.auditing.network import _describe_inputs, network_evidence
 from theodolite._runs.folder.checksums import write_checksums
 from theodolite._runs.folder.run_records import ProducedRecord
@@ -15,8 +16,9 @@ from theodolite._scoring.evaluate import Resampling
 from theodolite._storage.records import read_record
 from theodolite.datasets.folder import folder
 from theodolite.errors import EvidenceError
-from theodolite.evidence.files import load
+from theodolite.evidence.files import load, save
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
+from theodolite.evidence.kinds.unit import UnitEvidence
 from theodolite.metrics.faithful.frame import compute_surrogate_outputs
 from theodolite.models.loading import load_model
 from theodolite.pipelines.posthoc.network import warn_about_class_order
@@ -187,3 +189,25 @@ def test_another_order_of_the_classes_is_doubted() -> None:
     assert warn_about_class_order(noise, labels) == (), "a network that knows nothing has no order"
     (doubt,) = warn_about_class_order(right[:, [1, 2, 0]], labels)
     assert "right for 0 % of the images" in doubt and "100 %" in doubt
+
+
+def test_runs_of_different_networks_or_data_are_not_joined(finished: Path, tmp_path: Path) -> None:
+    import shutil  # noqa: PLC0415
+
+    units = tmp_path / "units"
+    shutil.copytree(finished, units)
+    shutil.rmtree(units / "evidence")
+    dissected = plant_example(UnitEvidence, 0)
+    for seed in (0, 1):
+        save(dissected, units / "evidence" / f"seed-{seed}" / "unit")
+    write_checksums(units)
+    joined = audit([finished, units], FEW)
+    assert {run.folder for run in joined.source.runs} == {finished, units}
+    made = read_record(units / "produced.json", ProducedRecord)
+    inputs = {name: digest[::-1] for name, digest in made.inputs.items()}
+    (units / "produced.json").write_text(
+        made.model_copy(update={"inputs": inputs}).model_dump_json()
+    )
+    write_checksums(units)
+    with pytest.raises(EvidenceError, match="runs of the same network on the same data"):
+        audit([finished, units], FEW)

@@ -35,7 +35,7 @@ def build_spec(
     if source.run is None:
         return spec
     before = source.run.record.spec
-    updates: dict[str, Any] = {"headlines": before.headlines, "report": before.report}
+    updates: dict[str, Any] = {"report": before.report}
     if source.run_alone:
         clusters = chance.model_copy(update={"clusters": before.resampling.clusters})
         title = f"Audit of {before.title or source.run.folder.name}"

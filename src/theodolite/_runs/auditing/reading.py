@@ -103,7 +103,7 @@ def _read_run(path: Path) -> EvidenceSource:
         },
         notes=(*made_record.notes, *_left_out(run, itertools.chain(*needs))),
         facts=tuple(made_record.facts),
-        run=run,
+        runs=(run,),
         subject=run.subject,
         claim=Claim(explained.claim, explained.noun, samples=samples),
     )

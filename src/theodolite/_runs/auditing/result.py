@@ -1,7 +1,7 @@
 """The answers of an audit, and ways to keep them."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -9,7 +9,6 @@ from typing import Any, Literal
 from theodolite._runs.auditing.result_text import describe_audited, format_answers
 from theodolite._runs.auditing.sources import EvidenceSource, list_conversions, note_single_class
 from theodolite._runs.folder.explanation_record import count_axes
-from theodolite._runs.folder.spec_answers import select_headline_scores
 from theodolite._scoring.evaluate import Resampling
 from theodolite._storage.lazy import import_late
 from theodolite._storage.optional import require
@@ -133,16 +132,6 @@ class AuditResult(AuditAnswers):
             self.verdicts, self.scores, self.subject, notes, self.failed_tasks
         )
         return html
-
-    @property
-    def headlines(self) -> Sequence[Score]:
-        """Scores that verdicts are read from, where the audited run chose them."""
-        source_run = self.source.run
-        return (
-            ()
-            if source_run is None
-            else select_headline_scores(source_run.record.spec, self.scores)
-        )
 
     def save(self, folder: Path | str, *, overwrite: bool = False) -> Path:
         """Write a run folder with a report, and seal it; where the report is.

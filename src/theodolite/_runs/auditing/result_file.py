@@ -37,6 +37,7 @@ class ResultVerdict(Record):
     """Value from which on the answer can be yes."""
     share: ShareRecord | None = None
     baselines: dict[str, float | None] = {}
+    sensitivity: str = ""
     p: float | None = None
     n_required: int | None = None
 
@@ -104,7 +105,8 @@ def json_schema() -> dict[str, Any]:
 def _verdict(verdict: Verdict) -> ResultVerdict:
     record = ResultVerdict(
         question=verdict.question, question_text=verdict.question_text, answer=verdict.answer,
-        summary=verdict.summary, reason=verdict.reason, p=verdict.p, n_required=verdict.n_required,
+        summary=verdict.summary, sensitivity=verdict.sensitivity,
+        reason=verdict.reason, p=verdict.p, n_required=verdict.n_required,
     )  # fmt: skip
     score = verdict.score
     if score is None:

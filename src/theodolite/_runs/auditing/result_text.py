@@ -52,7 +52,10 @@ def _verdict_lines(verdict: Verdict, words: int) -> list[str]:
     """Return the answer and its reason, then the question, beside the name of the question."""
     label = f"  {verdict.question:<9}  {verdict.answer.upper():<{words}}  "
     room = WIDTH - len(label)
-    texts = [*_wrap(verdict.summary, width=room), *_wrap(verdict.question_text, width=room)]
+    texts = [
+        *_wrap(f"{verdict.summary} {verdict.sensitivity}".rstrip(), width=room),
+        *_wrap(verdict.question_text, width=room),
+    ]
     return [f"{label if i == 0 else ' ' * len(label)}{line}" for i, line in enumerate(texts)]
 
 

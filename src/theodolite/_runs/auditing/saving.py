@@ -58,7 +58,7 @@ def write_audit_brief(result: AuditResult, path: Path) -> Path:
 def _build_material(result: AuditResult) -> MemoryMaterial:
     source, spec = result.source, build_spec(result.source, result.resampling)
     record = build_run_record(spec, "", inputs={} if source.stored else source.inputs)
-    return MemoryMaterial(record, _build_content(result, spec), source.run)
+    return MemoryMaterial(record, _build_content(result, spec), source.runs)
 
 
 def begin_folder(
@@ -74,8 +74,8 @@ def begin_folder(
 def write_audited(result: AuditResult, spec: RunSpec, out: Path) -> None:
     """Write all of an audit but ``run.json``, the report and the checksums."""
     _build_content(result, spec).write(out)
-    if result.source.run is not None:
-        _copy_images(result.source.run, out)
+    for audited in result.source.runs:
+        _copy_images(audited, out)
 
 
 def _build_content(result: AuditResult, spec: RunSpec) -> RunContent:
@@ -88,10 +88,13 @@ def _build_content(result: AuditResult, spec: RunSpec) -> RunContent:
         claim=source.claim,
     )  # fmt: skip
     content = score_run(spec, produced, stored=stored, scored=result)
-    if source.run is None:
+    if not source.runs:
         return content
     names = ("examples", "conflict_examples", "cards", "concept_cards")
-    cards = {name: getattr(source.run.made_record, name) for name in names}
+    cards = {
+        name: [card for run in source.runs for card in getattr(run.made_record, name)]
+        for name in names
+    }
     return replace(content, record=content.record.model_copy(update=cards))
 
 
@@ -115,4 +118,6 @@ def _list_images(record: ProducedRecord) -> list[str]:
 
 def _copy(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
+    if target.exists():  # only runs of different kinds of evidence are joined
+        raise UnsafeInputError("runs", f"{target.name!r} twice", "files of different names")
     shutil.copyfile(source, target)

@@ -49,14 +49,19 @@ class EvidenceSource:
     """Function from a sample's id to its image as JPEG, if images are available."""
     thumbnails: Mapping[int, bytes] = field(default_factory=dict)
     """Images of a few samples as JPEG or PNG, by row, if arrays were passed with images."""
-    run: "RunFolder | None" = None
-    """The run that wrote it, if there is one."""
+    runs: tuple["RunFolder", ...] = ()
+    """The runs that wrote it, whose images and tables the report shows."""
     run_alone: bool = True
-    """Whether the run is the only source of this audit."""
+    """Whether a run is the only source of this audit."""
     subject: Subject | None = None
     """The audited explanation and what it is compared with, if known."""
     claim: Claim | None = None
     """The claim of the explanation in words, if the user gave it."""
+
+    @property
+    def run(self) -> "RunFolder | None":
+        """The first of the runs; its settings are those of the audit."""
+        return self.runs[0] if self.runs else None
 
     @property
     def stated_subject(self) -> Subject:
@@ -115,7 +120,7 @@ def merge_sources(parts: Sequence[EvidenceSource]) -> EvidenceSource:
             *_note_unmatched_samples(seeds[0]),
         ),
         facts=tuple(fact for part in parts for fact in part.facts),
-        run=_only_run(parts),
+        runs=_join_runs(parts),
         run_alone=False,
         subject=_joint_subject(parts),
         claim=next((part.claim for part in parts if part.claim is not None), None),
@@ -158,14 +163,39 @@ def _joint_subject(parts: Sequence[EvidenceSource]) -> Subject | None:
     return None
 
 
-def _only_run(parts: Sequence[EvidenceSource]) -> "RunFolder | None":
-    """Return the run whose images the report can show: its rows must be those of the evidence."""
-    others = [part for part in parts if part.run is None]
-    runs = [part.run for part in parts if part.run is not None]
-    others_have_concepts = any(
-        type(b) in (ConceptEvidence, LocationEvidence) for p in others for b in p.first
-    )
-    return runs[0] if len(runs) == 1 and not others_have_concepts else None
+def _join_runs(parts: Sequence[EvidenceSource]) -> tuple["RunFolder", ...]:
+    """Return the runs whose images the report can show: their rows must be those of the evidence.
+
+    The run with concepts comes first. Runs of different models, layers or files are refused.
+    """
+    runs = sorted((part for part in parts if part.runs), key=lambda part: not _has_concepts([part]))
+    for first, second in itertools.combinations(runs, 2):
+        _check_same(first, second)
+    if _has_concepts([part for part in parts if not part.runs]):
+        return ()
+    return tuple(run for part in runs for run in part.runs)
+
+
+def _has_concepts(parts: Sequence[EvidenceSource]) -> bool:
+    return any(type(b) in (ConceptEvidence, LocationEvidence) for p in parts for b in p.first)
+
+
+def _check_same(first: EvidenceSource, second: EvidenceSource) -> None:
+    """Refuse runs of different networks or data, whose answers do not belong together."""
+    wrong = [
+        f"{name}: {own[:40]!r} and {other[:40]!r}"
+        for name, own, other in (
+            ("network", first.stated_subject.model or "", second.stated_subject.model or ""),
+            ("data", first.stated_subject.data, second.stated_subject.data),
+            *((name, digest, second.inputs.get(name, "")) for name, digest in first.inputs.items()),
+        )
+        if own and other and own != other
+    ]
+    if wrong:
+        raise EvidenceError(
+            f"runs {first.name!r} and {second.name!r}", wrong[0],
+            "runs of the same network on the same data", "Audit them one by one.",
+        )  # fmt: skip
 
 
 def _merge_sharded(parts: Sequence[EvidenceSource]) -> EvidenceSource:

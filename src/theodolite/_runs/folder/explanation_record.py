@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from theodolite._runs.folder.run_records import ExplanationRecord
+from theodolite._runs.folder.run_records import ExaminedRecord, ExplanationRecord
 from theodolite._runs.folder.spec import RunSpec
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.subject import Claim, Subject
@@ -71,7 +71,22 @@ def build_explained_record(
         n=max((len(bundle) for bundle in bundles), default=None),
         counts=count_axes(bundles, claim, len(spec.seeds)),
         noun=claim.concepts,
+        examined=[_examine(bundle, claim) for bundle in bundles],
     )
+
+
+def _examine(bundle: Evidence, claim: Claim) -> ExaminedRecord:
+    """Return how much evidence a bundle has, in its own unit."""
+    samples = bundle.samples_are if bundle.samples_are != "samples" else claim.samples
+    if bundle.kind == "unit":
+        n_units = len(bundle.units)  # type: ignore[attr-defined]
+        return ExaminedRecord(kind="unit", n=n_units, unit=f"units, over {len(bundle):,} {samples}")
+    by = [
+        f"{len(axis):,} {getattr(claim, noun, noun)}"
+        for name, noun in COUNTED_AXES
+        if (axis := getattr(bundle, name, None)) is not None and len(axis) > 1
+    ]
+    return ExaminedRecord(kind=bundle.kind, n=len(bundle), unit=" × ".join([samples, *by[-1:]]))
 
 
 def count_axes(

@@ -91,6 +91,15 @@ class ConceptCardRecord(Record):
     files: list[str]
 
 
+class ExaminedRecord(Record):
+    """How much evidence of one kind was examined."""
+
+    kind: str
+    n: int
+    unit: str
+    """What ``n`` counts, such as "test images × 15 concepts"."""
+
+
 class ExplanationRecord(Record):
     """Which explanation was audited, as the title of its report says it."""
 
@@ -105,6 +114,8 @@ class ExplanationRecord(Record):
     """How many of what, samples first."""
     noun: str = "concepts"
     """What the data set calls its concepts."""
+    examined: list[ExaminedRecord] = []
+    """How much evidence of each kind was examined."""
 
 
 class ProducedRecord(Record):

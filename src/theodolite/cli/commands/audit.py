@@ -151,7 +151,16 @@ def audit(
                 answers = _audit_in_memory(source, settings, progress)
         if answers is not None:
             _print(answers, as_json=as_json)
+            _name_study(job, out, quiet=as_json)
             _end(answers, out, criteria, quiet=as_json)
+
+
+def _name_study(job: _AuditRun | None, out: Path | None, *, quiet: bool) -> None:
+    """Say how people can be asked about the images of a run."""
+    if job is None or job.spec.pipeline is None or out is None or quiet:
+        return
+    study = f"theodolite study init {out} --data {job.root} --out {out}-study"
+    typer.echo(printable(f"to ask people (accepted): {study}", 1000))
 
 
 def _model_job(
