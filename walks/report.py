@@ -9,8 +9,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import sync_playwright
 
 import theodolite
-from theodolite.datasets import planted_shapes
-from theodolite.datasets.digit_strokes import digit_images, digit_strokes
+from theodolite.datasets import digit_images, digit_strokes, planted_shapes
 
 # Every fourth digit of the demo, with the strokes that it has.
 digits = {name: a[::4] if len(a) > 800 else a for name, a in digit_strokes().items()}

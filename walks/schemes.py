@@ -17,9 +17,7 @@ import torchvision
 import transformers
 
 import theodolite
-from theodolite.datasets.shapes import write_shapes
-from theodolite.explainers.saliency.methods import explainer
-from theodolite.models.features import FeatureExtractor
+from theodolite.datasets import write_shapes
 
 os.chdir(tempfile.mkdtemp())
 torch.manual_seed(0)
@@ -42,7 +40,7 @@ same = [
     theodolite.load_model("python:nets:build", weights="weights.pt", preprocessing=pixels),
     theodolite.load_model("export:net.pt2", preprocessing=pixels),
 ]
-maps = [FeatureExtractor(model.network, "layer4")(images) for model in same]
+maps = [model.maps(images, "layer4") for model in same]
 audits = [
     theodolite.audit(model=model, layer="layer4", data="shapes", resamples=50) for model in same
 ]
@@ -80,7 +78,7 @@ logits = eager(pixel_values=torch.tensor(images)).logits.detach().numpy()
 print(loaded.name, loaded.classes, loaded.layer)
 assert loaded.classes == ("cat", "dog")
 assert np.abs(loaded.forward(images) - logits).max() < 1e-5
-assert FeatureExtractor(loaded.network, loaded.layer)(images).shape == (3, 48, 8, 8)
+assert loaded.maps(images).shape == (3, 48, 8, 8)
 
 
 # onnx: usually written by torch.onnx.export; here by hand, since that needs another package
@@ -127,6 +125,4 @@ loaded = theodolite.load_model("onnx:net.onnx", preprocessing=pixels, classes=["
 by_torch = torch.relu(torch.conv2d(torch.tensor(images), torch.tensor(conv)))
 print(loaded.name, loaded.layers, "gradients:", loaded.gradients)
 assert np.abs(loaded.forward(images) - by_torch.mean((2, 3)).numpy() @ head).max() < 1e-5
-assert np.abs(FeatureExtractor(loaded.network, "maps")(images) - by_torch.numpy()).max() < 1e-5
-maps = explainer("occlusion", loaded.network)(images, np.zeros(3, int))  # needs no gradients
-assert maps.shape == (3, 64, 64)
+assert np.abs(loaded.maps(images, "maps") - by_torch.numpy()).max() < 1e-5
