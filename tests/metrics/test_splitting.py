@@ -86,4 +86,4 @@ def test_a_planted_concept_is_in_one_latent_and_decides_nothing() -> None:
     assert score.value == 0.0
     assert len(score.null.draws) == 20
     assert score.null.value > 0.5
-    assert [v.answer for v in verdicts([score]) if v.question == "leak_free"] == ["not_evaluated"]
+    assert not any(v.question == "leak_free" for v in verdicts([score]))

@@ -23,6 +23,13 @@ WORDS: dict[Answer, str] = {
     "inconclusive": "Inconclusive",
     "not_evaluated": "Not evaluated",
 }
+EXAMINED = {
+    "concept": "concept values",
+    "location": "maps of concepts, and their places",
+    "surrogate": "outputs of the model or probe",
+    "unit": "units of the layer",
+}
+"""What evidence of some kinds is, in a table of what was examined."""
 FACTS = 2
 """So many facts fit into the line below the title."""
 
@@ -47,7 +54,11 @@ def head(
             "counts": counts,
             "partial": partial(made_record),
         },
-        "examined": explained.examined if len(explained.examined) > 1 else [],
+        "examined": [
+            {"kind": EXAMINED.get(entry.kind, entry.kind), "n": entry.n, "unit": entry.unit}
+            for entry in explained.examined
+            if len(explained.examined) > 1
+        ],
         "verdicts": [card(v, subject, noun) for v in verdicts if v.answer != "not_evaluated"],
         "not_evaluated": with_code(not_evaluated_text(verdicts)),
         "strip_key": strip_key(

@@ -81,12 +81,15 @@ def _examine(bundle: Evidence, claim: Claim) -> ExaminedRecord:
     if bundle.kind == "unit":
         n_units = len(bundle.units)  # type: ignore[attr-defined]
         return ExaminedRecord(kind="unit", n=n_units, unit=f"units, over {len(bundle):,} {samples}")
-    by = [
-        f"{len(axis):,} {getattr(claim, noun, noun)}"
+    counted = {
+        name: f"{len(axis):,} {getattr(claim, noun, noun)}"
         for name, noun in COUNTED_AXES
         if (axis := getattr(bundle, name, None)) is not None and len(axis) > 1
-    ]
-    return ExaminedRecord(kind=bundle.kind, n=len(bundle), unit=" × ".join([samples, *by[-1:]]))
+    }
+    if bundle.kind == "surrogate":
+        counted.pop("concepts", None)  # what it approximates has a number per class
+    unit = " × ".join([samples, *list(counted.values())[-1:]])
+    return ExaminedRecord(kind=bundle.kind, n=len(bundle), unit=unit)
 
 
 def count_axes(
