@@ -210,7 +210,7 @@ def test_in_a_bucket(s3: str, maps: StoredMaps) -> None:
 
 def test_the_command_line_knows_them(tmp_path: Path, maps: StoredMaps) -> None:
     for arguments, says in (
-        (("data", "list"), "Activations and label maps that are on disk"),
+        (("data", "list"), "Activations and label maps in shards"),
         (("data", "check", "stored_maps", tmp_path / "maps"), "23 in 3 shards"),
     ):
         result = theodolite(*arguments)
