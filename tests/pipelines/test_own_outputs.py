@@ -12,7 +12,7 @@ from theodolite.evidence.pipeline_output import WorkContext
 from theodolite.models.concept_bank import ConceptBank
 from theodolite.models.features import Preprocessing
 from theodolite.models.posthoc import PosthocBottleneck
-from theodolite.pipelines.posthoc.network import compute_network_outputs, surrogate_evidence
+from theodolite.pipelines.posthoc.network import surrogate_evidence, take_network_outputs
 from theodolite.pipelines.posthoc.pipeline import PosthocPipeline
 from theodolite.pipelines.saliency.map_tasks import SavedNetwork
 
@@ -29,11 +29,13 @@ def test_own_outputs_part_of_classes_reordered_and_restricted(tmp_path: Path) ->
     names = ("Wait, sign", "car", "GO", "bus")
     model = LoadedModel("planted", network, Preprocessing((4, 4)), "", names)
     rows = np.concatenate([np.flatnonzero(~data.is_test)[:20], np.flatnonzero(data.is_test)])
-    own = compute_network_outputs(model, data, rows)
+    outputs = np.zeros((len(data), len(names)), np.float32)
+    logits = model.forward(np.stack([model.preprocessing(data.image(int(row))) for row in rows]))
+    outputs[rows] = logits
+    own = take_network_outputs(model, outputs, data, rows)
     assert own is not None and own.match is not None
     assert own.match.label == "network, 2 of 3 classes"
     assert [data.classes.names[k] for k in own.classes] == ["go", "wait"]
-    logits = model.forward(np.stack([model.preprocessing(data.image(int(row))) for row in rows]))
     np.testing.assert_allclose(own.outputs[rows], logits[:, [2, 0]], atol=1e-6)
     test = np.flatnonzero(data.is_test)
     kept = test[data.labels[test] != 1]
