@@ -23,7 +23,7 @@ def check(result, answer, disclosed=""):
 def most_frequent():
     """Name the most frequent concepts for every sample."""
     random = np.random.default_rng(0)
-    truth = random.random((400, 12)) < np.linspace(0.1, 0.7, 12)
+    truth = random.random((5000, 12)) < np.linspace(0.1, 0.7, 12)
     values = truth.mean(axis=0) + 0.001 * random.normal(size=truth.shape)
     check(theodolite.audit(values=values, truth=truth, metrics=SCORES), "no")
 
