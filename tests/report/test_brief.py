@@ -12,7 +12,7 @@ from support.runs.command_line import theodolite as command
 from support.servers.browser import chromium
 from theodolite._planted.attributions import planted_attributions
 from theodolite._planted.saliency import planted_saliency
-from theodolite.datasets.digit_strokes import digit_images, digit_strokes
+from theodolite.datasets.digits import digit_images, digit_strokes
 from theodolite.errors import EvidenceError
 
 A4 = (595.3, 841.9)

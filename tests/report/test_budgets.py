@@ -13,7 +13,7 @@ import theodolite
 from support.runs.report_runs import evil_run, rated_run
 from support.servers.browser import axe_clean, chromium, opened
 from theodolite._verdicts.bottom_line import reliance
-from theodolite.datasets.digit_strokes import digit_strokes
+from theodolite.datasets.digits import digit_strokes
 from theodolite.report.html import write_report
 
 FULL = bool(os.environ.get("THEODOLITE_FULL"))

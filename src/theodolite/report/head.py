@@ -26,7 +26,7 @@ WORDS: dict[Answer, str] = {
 EXAMINED = {
     "concept": "concept values",
     "location": "maps of concepts, and their places",
-    "surrogate": "outputs of the model or probe",
+    "surrogate": "outputs, and what concepts make of them",
     "unit": "units of the layer",
 }
 """What evidence of some kinds is, in a table of what was examined."""

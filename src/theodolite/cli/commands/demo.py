@@ -9,7 +9,7 @@ import typer
 from theodolite._runs.auditing.front import audit
 from theodolite._runs.folder.preparation import check_folder
 from theodolite.cli.options import Overwrite, option
-from theodolite.datasets.digit_strokes import digit_images, digit_strokes
+from theodolite.datasets.digits import digit_images, digit_strokes
 from theodolite.evidence.subject import Subject
 
 
