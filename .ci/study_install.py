@@ -20,6 +20,7 @@ with socket.socket() as probe:
     probe.bind(("127.0.0.1", 0))
     port = str(probe.getsockname()[1])
 with tempfile.TemporaryDirectory() as folder:
+    Path(folder).chmod(0o755)  # PostgreSQL may run as another user
     subprocess.run([program, "study", "demo", "--check", "--port", port], check=True, cwd=folder)
     done = subprocess.run(
         [sys.argv[1], "study", "serve", "here"],

@@ -19,7 +19,7 @@ from theodolite.ext.studies import IMAGES, Explained, Instance, Material
 from theodolite_study.database import migrate
 from theodolite_study.folder_import import import_folder
 from theodolite_study.keys import Keys
-from theodolite_study.local_postgres import LocalPostgres, create_cluster
+from theodolite_study.local_postgres import LocalPostgres, create_cluster, open_cluster
 from theodolite_study.new_study import NewStudy, write_new_study
 from theodolite_study.store.opening import open_version
 
@@ -97,10 +97,10 @@ def opened_study(
     folder = place / "study"
     _write_folder(folder, instances, NewStudy(
         title="Measured", contact="x", slug=SLUG, votes=votes, quota=quota))  # fmt: skip
-    cluster = create_cluster(place / "cluster")
-    with (cluster.folder / "data" / "postgresql.conf").open("a") as settings:
+    create_cluster(place / "cluster")
+    with (place / "cluster" / "data" / "postgresql.conf").open("a") as settings:
         settings.write("shared_preload_libraries = 'pg_stat_statements'\n")
-    cluster.start()
+    cluster = open_cluster(place / "cluster")
     try:
         migrate(cluster.url)
         with psycopg.connect(cluster.url, autocommit=True) as connection:

@@ -32,7 +32,7 @@ from theodolite_study.database import migrate
 from theodolite_study.export.data_rules import find_violations
 from theodolite_study.export.export_check import verify_export
 from theodolite_study.export.study_export import export_study
-from theodolite_study.local_postgres import create_cluster, create_database
+from theodolite_study.local_postgres import create_cluster, create_database, open_cluster
 from theodolite_study.watch.participants import list_people, load_timeline
 from theodolite_study.watch.progress import load_progress
 
@@ -152,8 +152,9 @@ def export_here(folder: Path) -> Figures:
 @contextmanager
 def large_database() -> Iterator[str]:
     """A cluster of its own with empty tables."""
-    cluster = create_cluster(Path(tempfile.mkdtemp(prefix="large-pg-")), durable=False)
-    cluster.start()
+    place = Path(tempfile.mkdtemp(prefix="large-pg-"))
+    create_cluster(place, durable=False)
+    cluster = open_cluster(place)
     try:
         create_database(cluster, "large")
         migrate(cluster.database("large"))

@@ -39,7 +39,7 @@ from support.study.prolific_double import doubled
 from support.study.stepped_study import INSTRUMENT
 from theodolite_study.database import migrate
 from theodolite_study.keys import Keys
-from theodolite_study.local_postgres import LocalPostgres, create_cluster
+from theodolite_study.local_postgres import LocalPostgres, create_cluster, open_cluster
 from theodolite_study.money.platform_link import digest_submission
 from theodolite_study.money.rehearsal import compute_balance
 from theodolite_study.session_tokens import digest_session_token
@@ -227,8 +227,8 @@ def run(chaos: Chaos) -> dict[str, Any]:
     """One study under fire; what is wrong afterwards."""
     place = Path(tempfile.mkdtemp(prefix="study-chaos-"))
     place.chmod(0o755)
-    cluster = create_cluster(place / "cluster")
-    cluster.start()
+    create_cluster(place / "cluster")
+    cluster = open_cluster(place / "cluster")
     try:
         migrate(cluster.url)
         keys = Keys.create(place / "keys.json")

@@ -20,7 +20,7 @@ sys.path.insert(0, str(HERE.parent / "tests"))
 from support.study.stepped_study import template_database  # noqa: E402
 from support.study.study_browser import chromium  # noqa: E402
 from support.study.whole_study import WholeStudy, play  # noqa: E402
-from theodolite_study.local_postgres import create_cluster, create_database  # noqa: E402
+from theodolite_study.local_postgres import create_cluster, create_database, open_cluster  # noqa: E402
 
 
 def main(each: int, pilot: int) -> int:
@@ -28,8 +28,9 @@ def main(each: int, pilot: int) -> int:
     begun = time.monotonic()
     place = Path(tempfile.mkdtemp(prefix="whole-study-"))
     (place / "store").mkdir()
-    cluster = create_cluster(Path(tempfile.mkdtemp(prefix="whole-study-pg-")), durable=False)
-    cluster.start()
+    database = Path(tempfile.mkdtemp(prefix="whole-study-pg-"))
+    create_cluster(database, durable=False)
+    cluster = open_cluster(database)
     try:
         create_database(cluster, "whole", template_database(cluster))
         study = WholeStudy(cluster.database("whole"), place / "store", real=48, votes=5, quota=4)

@@ -110,7 +110,7 @@ def build(storage: Storage, place: Path, base: str, python: str) -> None:
 def serve_once(storage: Storage, place: Path) -> float:
     """Tables and server from inside, as 10001, with a PostgreSQL outside; seconds to the page."""
     from theodolite_study.keys import Keys  # noqa: PLC0415
-    from theodolite_study.local_postgres import create_cluster  # noqa: PLC0415
+    from theodolite_study.local_postgres import create_cluster, open_cluster  # noqa: PLC0415
     from theodolite_study.operate.postgres_programs import run_postgres_program  # noqa: PLC0415
 
     study, hidden = place / "study", place / "secrets"
@@ -122,8 +122,8 @@ def serve_once(storage: Storage, place: Path) -> float:
     Keys.create(study / "keys.json")
     for path in (study, hidden, *study.iterdir(), *hidden.iterdir()):
         os.chown(path, 10001, 10001)
-    cluster = create_cluster(place / "postgres", durable=False)
-    cluster.start()
+    create_cluster(place / "postgres", durable=False)
+    cluster = open_cluster(place / "postgres")
     try:
         os.environ.update({f"{name.upper()}_PASSWORD": text for name, text in passwords.items()})
         run_postgres_program(

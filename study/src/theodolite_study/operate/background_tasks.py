@@ -2,7 +2,6 @@
 
 import hashlib
 import logging
-import shutil
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -75,10 +74,11 @@ class ExportTask:
     def write_one(self, request: int, slug: str) -> bytes:
         """Write an export and return the digest of its manifest."""
         out = get_export_folder(self.folder, slug, request)
-        shutil.rmtree(out, ignore_errors=True)  # of a process that was cut off before it said so
         out.parent.mkdir(mode=0o700, exist_ok=True)
-        with psycopg.connect(self.url, autocommit=True) as connection:
-            self.write(connection, slug, out, images=self.folder, csv=True)
+        # one that is complete was written by a process that was killed before it said so
+        if not (out / MANIFEST).is_file():
+            with psycopg.connect(self.url, autocommit=True) as connection:
+                self.write(connection, slug, out, images=self.folder, csv=True)
         return hashlib.sha256((out / MANIFEST).read_bytes()).digest()
 
     def _note(
