@@ -1,7 +1,7 @@
 """Audit a network of your own with one command (needs theodolite[notebook,torch]).
 
 The network is trained here to tell three signs apart. It has its own head, so the answers are about
-its own outputs. Then the command is killed half way, and goes on where it was.
+its own outputs. Then the command is killed half way, and resumes.
 """
 
 import os
@@ -69,7 +69,7 @@ killed.send_signal(signal.SIGKILL)
 killed.wait()
 before = {path: path.stat().st_mtime_ns for path in kept}
 
-# the same command goes on where it was
+# the same command resumes
 ran = subprocess.run(command, capture_output=True, text=True)
 print(ran.stdout, ran.stderr)
 assert ran.returncode == 0

@@ -81,12 +81,17 @@ class ConceptData:
         masks = np.zeros((len(rows), len(self.parts), grid, grid), bool)
         for position, row in enumerate(rows):
             for part in range(len(self.parts)):
-                for name in self.mask_files.get((int(row), part), ()):
-                    mask = read_mask(confined(self.folder, name))
-                    down = (np.arange(grid) + 0.5) / grid * mask.shape[0]
-                    across = (np.arange(grid) + 0.5) / grid * mask.shape[1]
-                    masks[position, part] |= mask[np.ix_(down.astype(int), across.astype(int))]
+                masks[position, part] = self._mask(int(row), part, (grid, grid))
         return masks
+
+    def _mask(self, row: int, part: int, grid: tuple[int, int]) -> Bool[np.ndarray, "rows columns"]:
+        """Return the union of the mask files of a part on a grid."""
+        union = np.zeros(grid, bool)
+        for name in self.mask_files.get((row, part), ()):
+            mask = read_mask(confined(self.folder, name))
+            at = ((np.arange(n) + 0.5) / n * m for n, m in zip(grid, mask.shape, strict=True))
+            union |= mask[np.ix_(*(where.astype(int) for where in at))]
+        return union
 
     def regions(self, row: int, grid: tuple[int, int]) -> Bool[np.ndarray, "parts rows columns"]:
         """Return where each part is, on a grid stretched over the image.
@@ -98,24 +103,23 @@ class ConceptData:
         size = self.sizes(np.array([row]))[0]
         places = {name: p[0] for name, p in self.places(np.array([row]), size[None]).items()}
         down, across = ((np.arange(n) + 0.5) / n * side for n, side in zip(grid, size, strict=True))
-        regions = np.zeros((len(self.parts), *grid), bool)
-        for part in range(len(self.parts)):
-            for name in self.mask_files.get((row, part), ()):
-                mask = read_mask(confined(self.folder, name))
-                at = ((np.arange(n) + 0.5) / n * m for n, m in zip(grid, mask.shape, strict=True))
-                regions[part] |= mask[np.ix_(*(where.astype(int) for where in at))]
+        regions = np.stack([self._mask(row, part, grid) for part in range(len(self.parts))])
+        for part, region in enumerate(regions):
             for top, left, bottom, right in _given(places.get("boxes"), part):
                 rows, columns = (top <= down) & (down < bottom), (left <= across) & (across < right)
-                regions[part] |= np.outer(rows, columns)
-            if self.region_kind(row, part) == "disc":
-                box = None if self.objects is None else self.objects[row]
-                radius = size.max() * DISC
-                if box is not None and not np.isnan(box).any():
-                    radius = np.sqrt(DISC * np.prod(box[2:] - box[:2]) / np.pi)
-                for y, x in _given(places["points"], part):
-                    near = (down[:, None] - y) ** 2 + (across[None] - x) ** 2 <= radius**2
-                    regions[part] |= near
+                region |= np.outer(rows, columns)
+            if self.region_kind(row, part) != "disc":
+                continue
+            for y, x in _given(places["points"], part):
+                distance = (down[:, None] - y) ** 2 + (across[None] - x) ** 2
+                region |= distance <= self._disc_radius(row, size) ** 2
         return regions
+
+    def _disc_radius(self, row: int, size: Int[np.ndarray, "2"]) -> float:
+        box = None if self.objects is None else self.objects[row]
+        if box is None or np.isnan(box).any():
+            return float(size.max() * DISC)
+        return float(np.sqrt(DISC * np.prod(box[2:] - box[:2]) / np.pi))
 
     def region_kind(self, row: int, part: int) -> str:
         """Return what says where a part is in an image: mask, box, disc, or nothing ("")."""

@@ -1,4 +1,4 @@
-"""Match the classes that a model puts out with the classes of a data set, by name."""
+"""Match the outputs of a model with the classes of a data set, by name."""
 
 import re
 from collections import Counter

@@ -100,7 +100,7 @@ class FeatureExtractor:
     ]:
         """Return the layer's maps and the network's outputs.
 
-        Outputs have no columns if the network does not put out a row per image.
+        Outputs have no columns unless they are a row per image.
         """
         import torch  # noqa: PLC0415
 

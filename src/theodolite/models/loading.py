@@ -3,7 +3,7 @@
 import importlib
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -284,7 +284,6 @@ def _load_shelf(value: str, weights: Path | None, _: Any) -> LoadedModel:
     )  # fmt: skip
 
 
-Loader = Callable[[str, Path | None, Preprocessing | None], LoadedModel]
 CLIP = ("open_clip", "transformers_clip")
 SCHEMES: Mapping[str, Any] = {
     "timm": _load_timm, "torchvision": _load_torchvision, "hf": _load_hf, "python": _load_python,

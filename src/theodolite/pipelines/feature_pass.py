@@ -64,7 +64,7 @@ class FeaturePass:
         return self._read("pooled", slice(None))
 
     def outputs(self) -> Float[np.ndarray, "images outputs"]:
-        """Return the network's outputs; no columns if it does not put out a row per image."""
+        """Return the network's outputs; no columns unless they are a row per image."""
         return self._read("outputs", slice(None))
 
     def of(self, rows: Int[np.ndarray, " some"]) -> "FeaturePass":

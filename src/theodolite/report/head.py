@@ -4,6 +4,7 @@ answer."""
 from collections.abc import Sequence
 from typing import Any
 
+from theodolite._runs.folder.explanation_record import EXPLANATIONS
 from theodolite._runs.folder.run_records import ExplanationRecord, ProducedRecord, RunRecord
 from theodolite._verdicts.bottom_line import reliance
 from theodolite._verdicts.words import not_evaluated_text
@@ -23,13 +24,6 @@ WORDS: dict[Answer, str] = {
     "inconclusive": "Inconclusive",
     "not_evaluated": "Not evaluated",
 }
-EXAMINED = {
-    "concept": "concept values",
-    "location": "maps of concepts, and their places",
-    "surrogate": "outputs, and what concepts make of them",
-    "unit": "units of the layer",
-}
-"""What evidence of some kinds is, in a table of what was examined."""
 FACTS = 2
 """So many facts fit into the line below the title."""
 
@@ -55,7 +49,7 @@ def head(
             "partial": partial(made_record),
         },
         "examined": [
-            {"kind": EXAMINED.get(entry.kind, entry.kind), "n": entry.n, "unit": entry.unit}
+            {"kind": EXPLANATIONS.get(entry.kind, entry.kind), "n": entry.n, "unit": entry.unit}
             for entry in explained.examined
             if len(explained.examined) > 1
         ],

@@ -40,10 +40,10 @@ def sentence(verdict: Verdict, noun: str = CONCEPTS) -> Markup:
     Where nothing can be told, why not; where more than this decides, what the verdict says of it.
     """
     score = verdict.score
-    unsure = score is None or score.interval is None or verdict.answer == "inconclusive"
     if (
         score is None
-        or unsure
+        or score.interval is None
+        or verdict.answer == "inconclusive"
         or score.share is not None
         or score.metric in _list_leakage_metrics()
     ):

@@ -19,7 +19,7 @@ class FileServer(ThreadingHTTPServer):
     files: dict[str, bytes]
     redirects: dict[str, str]
     cut_at: int | None = None
-    """Close the next connection after so many bytes."""
+    """Close the next connection after N bytes."""
     ranges = True
     requests: list[tuple[str, str]]
 

@@ -81,14 +81,10 @@ def _examine(bundle: Evidence, claim: Claim) -> ExaminedRecord:
     if bundle.kind == "unit":
         n_units = len(bundle.units)  # type: ignore[attr-defined]
         return ExaminedRecord(kind="unit", n=n_units, unit=f"units, over {len(bundle):,} {samples}")
-    counted = {
-        name: f"{len(axis):,} {getattr(claim, noun, noun)}"
-        for name, noun in COUNTED_AXES
-        if (axis := getattr(bundle, name, None)) is not None and len(axis) > 1
-    }
-    if bundle.kind == "surrogate":
-        counted.pop("concepts", None)  # what it approximates has a number per class
-    unit = " × ".join([samples, *list(counted.values())[-1:]])
+    # the outputs that a surrogate approximates have a number per class
+    left_out = claim.concepts if bundle.kind == "surrogate" else None
+    axes = [f"{n:,} {noun}" for noun, n in count_axes([bundle], claim)[1:] if noun != left_out]
+    unit = " × ".join([samples, *axes[-1:]])
     return ExaminedRecord(kind=bundle.kind, n=len(bundle), unit=unit)
 
 

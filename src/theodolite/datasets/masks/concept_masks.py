@@ -16,11 +16,17 @@ NOTES = {
 }
 
 
-def make_concept_masks(data: ConceptData, rows: Int[np.ndarray, " rows"]) -> MaskData:
-    """Return some images of a concept data set, with the regions of its parts as masks."""
-    kinds = Counter(
-        data.region_kind(int(row), part) for row in rows for part in range(len(data.parts))
-    )
+def make_concept_masks(data: ConceptData, rows: Int[np.ndarray, " rows"]) -> MaskData | None:
+    """Return the images with a region of some part, and the regions of all parts as masks.
+
+    None if no image has a region.
+    """
+    parts = range(len(data.parts))
+    kinds = [[data.region_kind(int(row), part) for part in parts] for row in rows]
+    rows = rows[np.array([any(own) for own in kinds], bool)]
+    if not len(rows):
+        return None
+    counts = Counter(kind for own in kinds for kind in own)
     return MaskData(
         name=data.name,
         folder=data.folder,
@@ -34,17 +40,9 @@ def make_concept_masks(data: ConceptData, rows: Int[np.ndarray, " rows"]) -> Mas
         groups=None if data.groups is None else data.groups[rows],
         tables=data.tables,
         notes=tuple(
-            note.format(n=f"{kinds[kind]:,}") for kind, note in NOTES.items() if kinds[kind]
+            note.format(n=f"{counts[kind]:,}") for kind, note in NOTES.items() if counts[kind]
         ),
     )
-
-
-def find_rows_with_regions(
-    data: ConceptData, rows: Int[np.ndarray, " rows"]
-) -> Int[np.ndarray, " some"]:
-    """Return the rows in which some part has a region."""
-    parts = range(len(data.parts))
-    return rows[[any(data.region_kind(int(row), part) for part in parts) for row in rows]]
 
 
 def _read_layers(data: ConceptData, rows: np.ndarray, row: int, grid: Grid) -> Layers:

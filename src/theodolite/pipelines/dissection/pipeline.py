@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from theodolite.datasets.concept_data import ConceptData
-from theodolite.datasets.masks.concept_masks import find_rows_with_regions, make_concept_masks
+from theodolite.datasets.masks.concept_masks import make_concept_masks
 from theodolite.datasets.masks.mask_data import MaskData
 from theodolite.dissection.atoms import Atoms, pack
 from theodolite.dissection.dissect import best_formulas, unit_evidence
@@ -209,13 +209,13 @@ def _subject(n_units: int, backbone: LoadedModel, layer: str | None, data: MaskD
 def _at_hand(data: Any) -> tuple[MaskData, np.ndarray]:
     """Return masks and the rows of all images; of a concept data set its test images."""
     if isinstance(data, ConceptData):
-        rows = find_rows_with_regions(data, data.at_hand(np.flatnonzero(data.is_test)))
-        if not len(rows):
+        masks = make_concept_masks(data, data.at_hand(np.flatnonzero(data.is_test)))
+        if masks is None:
             raise EvidenceError(
                 f"data set {data.name!r}", "no test image with regions of concepts", "some",
                 "Give masks, boxes or points.",
             )  # fmt: skip
-        data = make_concept_masks(data, rows)
+        data = masks
     if not isinstance(data, MaskData):
         raise EvidenceError(
             "data set", f"{getattr(data, 'name', data)}, which has no masks", "one with masks",

@@ -58,7 +58,6 @@ class NetworkOutputs:
         """Return notes on what was compared."""
         fitted = self.by == FITTED
         stands = "" if fitted else " This asks whether it may stand for the network's."
-        part = self.match is not None and self.match.kind == "part"
         return [
             *self.warnings,
             *(
@@ -66,7 +65,7 @@ class NetworkOutputs:
                     f"The network has an output for {len(self.classes)} of {self.match.of} "
                     "classes. Faithful is evaluated on these, and on test images of them."
                 ]
-                if self.match is not None and part
+                if self.match is not None and self.match.kind == "part"
                 else []
             ),
             f"Faithful{' to the stand-in' * fitted}: the bottleneck's concepts and weights are "
@@ -120,13 +119,19 @@ def take_network_outputs(
 
     Args:
         model: The network.
-        outputs: What it put out for all images; rows that were not computed are 0.
+        outputs: Its outputs for all images; rows that were not computed are 0.
         data: The data set.
         rows: Rows that were computed.
     """
     if outputs is None:
         return None
-    match = match_outputs(model, outputs.shape, data, rows)
+    n_outputs = outputs.shape[1]
+    match = match_classes(
+        model.classes if len(model.classes) == n_outputs else (),
+        data.classes.names,
+        n_outputs=n_outputs,
+        test_labels=data.labels[rows[data.is_test[rows]]],
+    )
     if match.kind == "other":
         return None
     own = outputs[:, match.columns]
@@ -135,18 +140,6 @@ def take_network_outputs(
     in_order = match.kind == "same" and match.by_order
     warnings = warn_about_class_order(own[rows], data.labels[rows]) if in_order else ()
     return NetworkOutputs(OWN, own, warnings=warnings, match=match)
-
-
-def match_outputs(
-    model: LoadedModel, shape: tuple[int, ...], data: ConceptData, rows: Int[np.ndarray, " rows"]
-) -> ClassMatch:
-    """Match outputs of this shape with the classes of the data, counting test images of rows."""
-    n_outputs = shape[1] if len(shape) == 2 else None
-    names = model.classes if len(model.classes) == n_outputs else ()
-    test = rows[data.is_test[rows]]
-    return match_classes(
-        names, data.classes.names, n_outputs=n_outputs, test_labels=data.labels[test]
-    )
 
 
 def warn_about_class_order(

@@ -6,7 +6,7 @@ A step of the pipeline for post-hoc bottlenecks.
 from dataclasses import replace
 
 from theodolite.datasets.concept_data import ConceptData
-from theodolite.datasets.masks.concept_masks import find_rows_with_regions, make_concept_masks
+from theodolite.datasets.masks.concept_masks import make_concept_masks
 from theodolite.evidence.pipeline_output import Produced, WorkContext
 from theodolite.models.loaded_model import LoadedModel
 from theodolite.pipelines.dissection.pipeline import DissectionPipeline
@@ -30,11 +30,11 @@ def with_units(
     fewer than two images that have regions there are none. A unit is a channel of the layer. Parts
     are concepts with regions, which a unit can be named after.
     """
-    rows = find_rows_with_regions(data, maps.rows)
-    if len(rows) < MIN_IMAGES:
+    masks = make_concept_masks(data, maps.rows)
+    if masks is None or len(masks) < MIN_IMAGES:
         return produced
     pipeline = DissectionPipeline(backbone=backbone.name, layer=layer)
-    units = pipeline.make_with(backbone, make_concept_masks(data, rows), context)
+    units = pipeline.make_with(backbone, masks, context)
     first, *others = produced.evidence
     return replace(
         produced,
