@@ -27,7 +27,8 @@ from planted_maps import PlantedMaps
 
 from theodolite._runs.engine.checkpoints import CheckpointStore
 from theodolite._runs.engine.local_processes import CurrentProcess, LocalProcesses
-from theodolite._runs.engine.ray_tasks import RayTasks, _apply_local_settings
+from theodolite._runs.engine.ray_connection import apply_local_settings
+from theodolite._runs.engine.ray_tasks import RayTasks
 from theodolite._runs.engine.tasks import TaskPool
 from theodolite._runs.engine.worker_pool import WorkerPool
 from theodolite._scoring.evaluate import MetricRequest, MetricRun, Resampling, evaluate_all
@@ -190,7 +191,7 @@ def three_nodes(
     run: Callable[[str, Callable[[], str]], None],
 ) -> None:
     """Three nodes with a core each, of which one is killed after a third of the pieces."""
-    _apply_local_settings()
+    apply_local_settings()
     from ray.cluster_utils import Cluster  # noqa: PLC0415  not before our settings
 
     head = {"num_cpus": 1, "include_dashboard": False}

@@ -39,7 +39,7 @@ from generated_codes import code_piece
 from support.servers.atomic_s3 import OutlivedServer, counted
 from theodolite._planted.concepts import planted_concepts
 from theodolite._runs import run as run_module
-from theodolite._runs.engine.ray_tasks import get_local_settings
+from theodolite._runs.engine.ray_connection import get_local_settings
 from theodolite.cli import finish, program
 from theodolite.cli import main as theodolite_main
 from theodolite.evidence.base import Evidence

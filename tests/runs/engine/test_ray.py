@@ -22,14 +22,9 @@ from support.runs.work_pieces import (
     work,
     wrong_at,
 )
-from theodolite._runs.engine import ray_tasks as ray_engine
 from theodolite._runs.engine.checkpoints import CheckpointStore
-from theodolite._runs.engine.ray_tasks import (
-    RayTasks,
-    _choose_inference,
-    get_local_settings,
-    start_ray,
-)
+from theodolite._runs.engine.ray_connection import get_local_settings, our_settings, start_ray
+from theodolite._runs.engine.ray_tasks import RayTasks, _choose_inference
 from theodolite._runs.engine.worker_pool import WorkerPool
 from theodolite._storage.packed_arrays import digest_arrays
 from theodolite._storage.stores import Store
@@ -146,7 +141,7 @@ def test_a_request_without_the_token_is_refused(pool: RayTasks, token: str) -> N
 
     address = ray.get_runtime_context().gcs_address
     assert "RAY_AUTH_TOKEN" not in os.environ, "the environment is as it was"
-    environment = os.environ | ray_engine._ours
+    environment = os.environ | our_settings
     if token == "none":
         environment["RAY_AUTH_MODE"] = "disabled"
         environment.pop("RAY_AUTH_TOKEN")

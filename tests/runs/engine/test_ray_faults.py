@@ -10,6 +10,7 @@ from support.runs.work_pieces import merge, work
 from theodolite._runs.engine.checkpoints import CheckpointStore
 from theodolite._runs.engine.local_processes import CurrentProcess
 from theodolite._runs.engine.ray_errors import LOCALLY, explain_start_failure, read_last_lines
+from theodolite._runs.engine.ray_failures import RESPONSES, NodeHealth, get_response
 from theodolite._runs.engine.tasks import TaskOutcome
 from theodolite._runs.engine.worker_choice import Engine, open_worker_pool
 from theodolite._runs.engine.worker_pool import WorkerPool
@@ -58,6 +59,77 @@ def test_auto_falls_back_and_says_so(tmp_path: Path) -> None:
     assert [m.category for m in messages if m.category is EngineFallback] == [EngineFallback]
 
 
+LOST = TaskOutcome(lost="node")
+ALIVE = {"a": "host-a (a)", "b": "host-b (b)"}
+
+
+def crash(name: str = "WorkerCrashedError") -> Exception:
+    """An exception of Ray as its own code raises it, without a cluster."""
+    exceptions = pytest.importorskip("ray.exceptions")
+    kind = getattr(exceptions, name)
+    error: Exception = kind("gone") if name == "RaySystemError" else kind.__new__(kind)
+    return error
+
+
+def test_every_exception_of_ray_has_a_response() -> None:
+    exceptions = pytest.importorskip("ray.exceptions")
+    unknown = {
+        name
+        for name, kind in vars(exceptions).items()
+        if isinstance(kind, type)
+        and issubclass(kind, exceptions.RayError)
+        and not {one.__name__ for one in kind.__mro__} & {*RESPONSES}
+    }
+    # of code that a task runs, of actors and streams that the engine does not have
+    assert unknown == {
+        "RayError", "RayTaskError", "CrossLanguageError", "UserCodeException", "GetTimeoutError",
+        "AsyncioActorExit", "ObjectRefStreamEndOfStreamError", "ActorAlreadyExistsError",
+        "OufOfBandObjectRefSerializationException", "ActorHandleNotFoundError",
+    }  # fmt: skip
+    assert get_response(crash("OwnerDiedError")) == "elsewhere", "as every ObjectLostError"
+
+
+@pytest.mark.parametrize(("name", "response"), sorted(RESPONSES.items()))
+def test_each_exception_is_charged_to_who_failed(name: str, response: str) -> None:
+    health, error = NodeHealth(), crash(name)
+    if response == "stop":
+        with pytest.raises(EvidenceError, match="Run the same command again") as caught:
+            health.judge(error, ["x"], "a", ALIVE)
+        assert "memory" not in str(caught.value)
+        return
+    expected = {"elsewhere": LOST, "memory": TaskOutcome(lost="memory"), "try": None}[response]
+    assert health.judge(error, ["x"], "a", ALIVE) == expected
+    assert health.judge(error, ["x"], "gone", ALIVE) == LOST, "its node is gone, whatever it says"
+
+
+def test_node_that_fails_fast_is_left_out() -> None:
+    seconds = iter(range(99))
+    health = NodeHealth(clock=lambda: next(seconds))
+    assert health.judge(crash(), ["x"], "a", ALIVE) is None
+    assert health.list_avoided(["x"], (), ALIVE) == {"a"}, "the next try is made elsewhere"
+    assert health.list_avoided(["y"], (), ALIVE) == set()
+    assert health.list_avoided(["x"], (), {"a": ""}) == set(), "but made, if there is no other"
+    for key in ("x", "x", "x"):
+        health.judge(crash(), [key], "a", ALIVE)
+    assert not health.left_out, "one shard that kills its process is no fault of a node"
+    for key in ("y", "z"):
+        health.judge(crash(), [key], "a", ALIVE)
+    assert health.left_out == {"a"}
+    for key in ("x", "y", "z"):
+        health.judge(crash(), [key], "b", ALIVE)
+    assert health.left_out == {"a"}, "the last node stays"
+
+
+def test_slow_deaths_and_successes_leave_a_node_in() -> None:
+    seconds = iter((0, 6, 12, 20, 24, 25))
+    health = NodeHealth(clock=lambda: next(seconds))
+    for key in ("x", "y", "z", "x", "y"):
+        health.judge(crash(), [key], "a", ALIVE)
+    health.succeed("a")
+    health.judge(crash(), ["z"], "a", ALIVE)
+    assert not health.left_out
+
+
 class Losing(CurrentProcess):
     """This process, which at first loses what it was given."""
 
@@ -86,3 +158,10 @@ def test_machines_that_are_lost(tmp_path: Path, times: int, how: str) -> None:
             SerialWorkers().reduced(work(1), merge) or {}
         )
         assert not crew.failed
+
+
+def test_task_lost_again_and_again_stops_the_run(tmp_path: Path) -> None:
+    crew = WorkerPool(Losing(99, "node"), CheckpointStore(Store.at(tmp_path)))
+    with pytest.raises(EvidenceError, match="lost with its node 20 times"):
+        crew.reduced(work(1), merge)
+    assert not crew.failed

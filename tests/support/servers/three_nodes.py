@@ -12,7 +12,8 @@ from pathlib import Path
 
 from support.runs.work_pieces import merge, numbers, work
 from theodolite._runs.engine.checkpoints import CheckpointStore
-from theodolite._runs.engine.ray_tasks import RayTasks, get_local_settings
+from theodolite._runs.engine.ray_connection import get_local_settings
+from theodolite._runs.engine.ray_tasks import RayTasks
 from theodolite._runs.engine.worker_pool import WorkerPool
 from theodolite._storage.packed_arrays import digest_arrays
 from theodolite._storage.stores import Store

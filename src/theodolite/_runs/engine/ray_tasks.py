@@ -3,11 +3,11 @@
 import os
 import secrets
 import signal
-import socket
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -19,116 +19,32 @@ from theodolite._runs.engine.process_identity import (
     NodeMismatchError,
     get_identity,
 )
+from theodolite._runs.engine.ray_connection import (
+    apply_local_settings,
+    is_reachable,
+    our_settings,
+    start_ray,
+    warn_open_cluster,
+)
 from theodolite._runs.engine.ray_data import run_with_ray_data
 from theodolite._runs.engine.ray_errors import LOCALLY, build_no_cpu_error, explain_start_failure
+from theodolite._runs.engine.ray_failures import (
+    IN_A_ROW,
+    NodeHealth,
+    build_stop_error,
+    get_response,
+)
 from theodolite._runs.engine.run_progress import HELP, Snapshot, get_metric_name
-from theodolite._runs.engine.tasks import Task, TaskOutcome, run_task
-from theodolite._storage.optional import require
+from theodolite._runs.engine.tasks import AGAIN, Task, TaskOutcome, run_task
 from theodolite.errors import EvidenceError
 
-OLDEST = (2, 56)
 PATIENCE = 60
 """Seconds that nodes have to say who they are, and that a free core is waited for."""
-GROWS_EVERY = 5.0
+GROWS_EVERY = CHECKS_EVERY = 5.0
+GCS_PATIENCE = 15
+"""Seconds that a cluster may be without its server."""
 STOPS = (signal.SIGTERM, signal.SIGINT)
 Inference = Literal["auto", "tasks", "data"]
-
-
-READ_ONCE = ("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "RAY_AUTH_MODE")
-_ours: dict[str, str] = {}
-"""The settings that Ray was loaded with in this process: it reads them once."""
-
-
-def get_local_settings() -> dict[str, str]:
-    """Settings of a cluster of our own: on loopback alone, with a token of its own."""
-    settings = {
-        # Ray replaces 127.0.0.1 by an address that others reach, except where clusters are off
-        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
-        "RAY_USAGE_STATS_ENABLED": "0",
-        "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-    }
-    return settings | {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
-
-
-def _apply_local_settings() -> None:
-    """Put the settings into the environment, before Ray is loaded."""
-    if not _ours:
-        settings = get_local_settings()
-        if "ray" in sys.modules and any(
-            os.environ.get(name) != settings[name] for name in READ_ONCE
-        ):
-            raise EvidenceError(
-                "engine ray", "ray, loaded with settings of its own", "it not to be loaded yet",
-                "Use the command line, or begin with theodolite.",
-            )  # fmt: skip
-        _ours.update(settings)
-    os.environ.update(_ours)
-
-
-def start_ray(address: str | None, workers: int | None, run: str) -> Any:
-    """Connect to Ray, and return its module.
-
-    Without an address a cluster of our own is started, without dashboard. Ray would attach to any
-    cluster that it finds; here it does not.
-    """
-    ray = _import_ray()
-    common: dict[str, Any] = {
-        "log_to_driver": False,
-        "namespace": run,
-        "logging_level": "ERROR",
-        # there is a process for each core
-        "runtime_env": {"env_vars": {"NUMBA_NUM_THREADS": "1"}},
-    }
-    if ray.is_initialized():
-        if address is not None and address == ray.get_runtime_context().gcs_address:
-            return ray
-        raise EvidenceError(
-            "engine ray", "a connection that this process has already", "none",
-            "Call ray.shutdown() first, or pass the cluster's address.",
-        )  # fmt: skip
-    if address is not None:
-        _check_reachable(address)
-        ray.init(address=address, **common)
-        return ray
-    ray.init(
-        address="local",
-        num_cpus=workers,
-        include_dashboard=False,
-        dashboard_host="127.0.0.1",
-        _node_ip_address="127.0.0.1",
-        **common,
-    )
-    return ray
-
-
-def _check_reachable(address: str) -> None:
-    """Return whether a server listens there: Ray itself would try for minutes."""
-    host, _, port = address.rpartition("://")[2].partition(":")
-    if not port.isdecimal():
-        return
-    try:
-        socket.create_connection((host, int(port)), timeout=10).close()
-    except OSError as error:
-        needed = "the address of a Ray cluster, such as 10.0.0.1:6379"
-        raise EvidenceError("ray address", f"{address}, where nobody answers", needed) from error
-
-
-def _import_ray() -> Any:
-    ray = require("ray", "engine ray", "ray")
-    if tuple(int(part) for part in ray.__version__.split(".")[:2]) < OLDEST:
-        needed = f"at least {OLDEST[0]}.{OLDEST[1]}, for safety's sake"
-        raise EvidenceError("engine ray", f"ray {ray.__version__}", needed, "Update ray.")
-    return ray
-
-
-def _warn_open_cluster(address: str | None) -> list[str]:
-    """What must be said of a cluster that lets anybody in."""
-    if address is None or os.environ.get("RAY_AUTH_MODE") == "token":
-        return []
-    return [
-        f"The Ray cluster at {address} answers without a token: whoever reaches it can run code on "
-        "it. Start it with RAY_AUTH_MODE=token."
-    ]
 
 
 def _choose_inference(inference: Inference, cores: int, gpus: int) -> tuple[bool, str]:
@@ -149,12 +65,22 @@ def _get_node_identity() -> Identity:
     return get_identity()
 
 
-def _run_task(task: Task, tool: Any) -> TaskOutcome:
+def _run_task(task: Task, tool: Any, place: str) -> TaskOutcome:
+    """Do a task, and leave a note where it runs: an error of Ray does not say where that was."""
+    node = sys.modules["ray"].get_runtime_context().get_node_id()
+    with suppress(Exception):  # without the note a death is not charged to the node
+        _internal_kv()._internal_kv_put(place, node)
     done = run_task(replace(task, tool=tool))
     if done.mismatch is not None:
-        node = sys.modules["ray"].get_runtime_context().get_node_id()
         done.mismatch = replace(done.mismatch, place=node)
     return done
+
+
+def _internal_kv() -> Any:
+    """Return Ray's table of small texts, which every node of a cluster reads."""
+    from ray.experimental import internal_kv  # noqa: PLC0415
+
+    return internal_kv
 
 
 class RayTasks:
@@ -176,33 +102,32 @@ class RayTasks:
         before, signals = dict(os.environ), [signal.getsignal(n) for n in STOPS]
         try:
             if self._own:
-                _apply_local_settings()
+                apply_local_settings()
             self._ray = start_ray(address, workers, run)
         except Exception as error:  # whatever it is, it is told in words
             if self._connected and "ray" in sys.modules:
                 sys.modules["ray"].shutdown()
             raise explain_start_failure(error, address) from error
         finally:
-            for name in _ours:  # what the user starts next is the user's
+            for name in our_settings:  # what the user starts next is the user's
                 os.environ.pop(name, None)
                 if name in before:
                     os.environ[name] = before[name]
             if threading.current_thread() is threading.main_thread():
                 for number, handler in zip(STOPS, signals, strict=True):  # Ray takes them
                     signal.signal(number, handler)
-        self.notes = _warn_open_cluster(address)
+        self.notes = warn_open_cluster(address)
         resources = self._ray.cluster_resources()
         self.size = workers or max(int(resources.get("CPU", 1)), 1)
         self.gpus = int(resources.get("GPU", 0))
         self.uses_ray_data, self.why = _choose_inference(inference, self.size, self.gpus)
-        self._running: dict[Any, int] = {}
+        self._running: dict[Any, tuple[int, list[str]]] = {}
         self._submitted = 0
+        self._places = f"theodolite-{secrets.token_hex(8)}-"
         self._fixed_size, self._looked = workers is not None, time.monotonic()
-        self._nodes = self._alive()
-        self._lost_before = 0
-        """Tasks with lower numbers may have been lost with a node."""
+        self._checked = time.monotonic()
+        self.health = NodeHealth()
         self._remote = self._ray.remote(_run_task)
-        self._options: dict[str, Any] = {}
         self._tool: tuple[str, Any] = ("", None)
         self.mismatched: dict[str, MismatchedNode] = {}
         """Nodes that get nothing to do, by Ray's names of them."""
@@ -265,12 +190,20 @@ class RayTasks:
         tool = self._tool[1] if task.tool_key else None
         if task.network:
             self._say_why()
-        kind = {"num_gpus": 1} if self.gpus and task.network else {"num_cpus": 1}
+        kind: dict[str, Any] = {"num_gpus": 1} if self.gpus and task.network else {"num_cpus": 1}
+        keys = [piece.key for piece in task.pieces]
+        if avoided := self._avoided(keys):
+            kind["label_selector"] = {"ray.io/node-id": f"!in({','.join(sorted(avoided))})"}
         # a lost task is given out again by the pool, which counts how often
-        remote = self._remote.options(max_retries=0, **kind, **self._options)
-        self._running[remote.remote(replace(task, tool=None), tool)] = self._submitted
+        remote = self._remote.options(max_retries=0, **kind)
+        place = f"{self._places}{self._submitted}"
+        self._running[remote.remote(replace(task, tool=None), tool, place)] = self._submitted, keys
         self._submitted += 1
         return self._submitted - 1
+
+    def _avoided(self, keys: Sequence[str]) -> set[str]:
+        alive = self._alive() if self.health.has_deaths else {}
+        return self.health.list_avoided(keys, self.mismatched, alive)
 
     def _say_why(self) -> None:
         """The run's notes say how networks were run, and why so."""
@@ -281,32 +214,55 @@ class RayTasks:
         ended: list[Any] = []
         while not ended:  # a signal is only seen in between
             ended = self._call(lambda: self._ray.wait(list(self._running), timeout=0.5)[0])
-        number = self._running.pop(ended[0])
+            self._check_cluster()
+        number, keys = self._running.pop(ended[0])
         try:
             done: TaskOutcome = self._call(lambda: self._ray.get(ended[0]))
         except self._ray.exceptions.RayTaskError as error:
             raise error.cause from None
-        except self._ray.exceptions.OutOfMemoryError:
-            return number, TaskOutcome(lost="memory")
-        except self._ray.exceptions.RayError as error:  # worker, node or result were lost
-            return number, TaskOutcome(lost="node") if self._with_node(error, number) else None
+        except self._ray.exceptions.RayError as error:
+            return number, self._judge(error, number, keys)
+        if self.health.has_deaths:
+            self.health.succeed(self._place(number))
         self._grow()
         return number, done
 
-    def _with_node(self, error: Exception, number: int) -> bool:
-        """Return whether a task was lost by no fault of its own: its machine is gone."""
-        alive = self._alive()
-        if self._nodes.keys() - alive.keys():
-            self._lost_before = self._submitted
-        self._nodes = alive
-        died = isinstance(error, self._ray.exceptions.NodeDiedError)
-        return died or number < self._lost_before
+    def _judge(self, error: Exception, number: int, keys: list[str]) -> TaskOutcome | None:
+        """Return what came of a task that Ray lost, and report a node that is left out for it."""
+        if get_response(error) == "stop":
+            raise build_stop_error(error) from error
+        before, alive = set(self.health.left_out), self._alive()
+        outcome = self.health.judge(error, keys, self._place(number), alive)
+        for node in self.health.left_out - before:
+            self.notes.append(
+                f"Given no work: node {alive[node]}, on which {IN_A_ROW} tasks in a row died."
+            )
+        return outcome
+
+    def _place(self, number: int) -> str:
+        """Return the node on which a task began, if that is known."""
+        place = None
+        with suppress(Exception):
+            place = _internal_kv()._internal_kv_get(f"{self._places}{number}")
+        return (place or b"").decode()
+
+    def _check_cluster(self) -> None:
+        """End the run if the cluster's server (GCS) is gone: Ray would end this process later."""
+        if time.monotonic() < self._checked + CHECKS_EVERY:
+            return
+        self._checked = time.monotonic()
+        address = self._ray.get_runtime_context().gcs_address
+        while not is_reachable(address):
+            if time.monotonic() > self._checked + GCS_PATIENCE:
+                cause = f"the cluster's server (GCS) at {address}, silent for {GCS_PATIENCE} s"
+                raise EvidenceError("engine ray", cause, "a cluster that works", AGAIN)
+            time.sleep(0.5)
 
     def _grow(self) -> None:
         """Use nodes that joined meanwhile; who they are, their first task says."""
         if self._fixed_size or time.monotonic() < self._looked + GROWS_EVERY:
             return
-        self._looked, self._nodes = time.monotonic(), self._alive()
+        self._looked = time.monotonic()
         self.size = max(int(self._ray.cluster_resources().get("CPU", 1)), 1)
 
     def _call(self, ask: Callable[[], Any]) -> Any:
@@ -324,8 +280,6 @@ class RayTasks:
             self.notes.append(f"Given no work: {mismatch}.")
         if self._alive().keys() <= self.mismatched.keys():
             raise NodeMismatchError.naming(list(self.mismatched.values()))
-        selector = {"ray.io/node-id": f"!in({','.join(sorted(self.mismatched))})"}
-        self._options["label_selector"] = selector
 
     def drop(self) -> None:
         # they end by themselves, and what they did is kept; to cancel a task that is just ending
@@ -356,5 +310,8 @@ class RayTasks:
 
     def close(self) -> None:
         self.drop()
+        with suppress(Exception):
+            if is_reachable(self._ray.get_runtime_context().gcs_address):
+                _internal_kv()._internal_kv_del(self._places, del_by_prefix=True)
         if self._connected:
             self._ray.shutdown()

@@ -28,6 +28,7 @@ from theodolite.evidence.read_ahead import read_ahead
 from theodolite.evidence.workers import Arrays, Merge, Tree
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+AGAIN = "Run the same command again: finished tasks are kept."
 MAX_TRIES = 3
 """After so many failures a piece is given up."""
 

@@ -29,6 +29,7 @@ from theodolite._runs.engine.process_identity import (
 )
 from theodolite._runs.engine.run_progress import RunProgress
 from theodolite._runs.engine.tasks import (
+    AGAIN,
     MAX_TRIES,
     FailedTask,
     Task,
@@ -36,12 +37,12 @@ from theodolite._runs.engine.tasks import (
     TaskPool,
     check_recomputed,
 )
-from theodolite.errors import VerificationError
+from theodolite.errors import EvidenceError, VerificationError
 from theodolite.evidence.pipeline_output import Progress, silent
 from theodolite.evidence.workers import Arrays, Entry, Merge, Tree, Work
 
 MAX_LOSSES = 20
-"""So often a piece may be lost with its machine before that counts as a failure of the piece."""
+"""So often a piece may be lost with its machine before the run stops."""
 
 
 @runtime_checkable
@@ -261,7 +262,10 @@ class WorkerPool:
             queue.put_back(block)  # nothing was tried
             return True
         lost = "" if outcome is None else outcome.lost
-        if lost == "node" and block.losses < MAX_LOSSES:
+        if lost == "node":
+            if block.losses >= MAX_LOSSES:
+                got = f"a task that was lost with its node {MAX_LOSSES} times"
+                raise EvidenceError("engine", got, "nodes that stay", AGAIN)
             self.watch.count("retried", block.count)
             queue.put_back(replace(block, losses=block.losses + 1))
             return True
