@@ -117,7 +117,9 @@ def _folder(path: Path, **about: Any) -> Path:
 @pytest.mark.parametrize(
     "about",
     [
-        {"architecture": "batchtopk"},
+        {"architecture": "batchtopk"},  # without its threshold
+        {"architecture": "temporal"},
+        {"normalize_activations": "covariance_whitening"},
         {"architecture": ["standard"]},
         {"normalize_activations": {"how": "none"}},
         {"architecture": "jumprelu"},  # without its thresholds

@@ -47,7 +47,7 @@ def audited(at: Path, out: Path, model: str, module: str, **options: object) -> 
     given = [
         f"--{k.replace('_', '-')}={v}" for k, v in ({"module": module} | files | small).items()
     ]
-    return CliRunner().invoke(app, [str(at / model), *given, "--quiet"])
+    return CliRunner().invoke(app, [str(at / model), *given, "--quiet", "--exploratory"])
 
 
 def refused(*arguments: Any, **options: object) -> str:

@@ -16,8 +16,8 @@ from theodolite.evidence.pipeline_output import WorkContext
 from theodolite.language.models.hooked import HookedModel
 from theodolite.language.models.loading import load_language_model, randomize_weights
 from theodolite.language.models.trained_dictionaries import (
-    CoordinateDictionary,
     compute_unexplained_variance,
+    coordinate_dictionary,
     train_dictionary,
 )
 from theodolite.language.sae_baselines import BASELINES
@@ -118,7 +118,7 @@ def test_a_dictionary_learns_what_was_planted() -> None:
     short, long = (
         compute_unexplained_variance(
             train_dictionary(activations, 24, 3, steps=steps, seed=0), activations
-        )
+        ).value
         for steps in (1, 300)
     )
     assert long < 0.5 * short
@@ -129,13 +129,13 @@ def test_a_dictionary_learns_what_was_planted() -> None:
 
 def test_coordinates_are_as_often_active() -> None:
     activations = np.random.default_rng(0).normal(2.0, 3.0, (1000, 4))
-    plain = CoordinateDictionary.fitted_to(activations, 0.05)
+    plain = coordinate_dictionary(activations, 0.05)
     codes = plain.encode(activations)
     assert codes.shape == (1000, 8)
     assert_allclose((codes > 0).mean(axis=0), 0.05, atol=0.002)
-    assert_allclose(plain.rows[0], [plain.scale[0], 0, 0, 0])
+    assert_allclose(plain.rows[0], [activations[:, 0].std(), 0, 0, 0], rtol=1e-5)
     with pytest.raises(EvidenceError):
-        CoordinateDictionary.fitted_to(activations, 1.0)
+        coordinate_dictionary(activations, 1.0)
 
 
 def test_a_network_drawn_anew_keeps_means_and_spreads(folder: Path) -> None:
@@ -153,7 +153,9 @@ def test_a_network_drawn_anew_keeps_means_and_spreads(folder: Path) -> None:
 def produced(folder: Path, root: Path, cache: Path, **options: Any) -> Any:
     data = sae_probes(root, sets=["cats", "ends"], last_tokens=["ends"], most=16)
     settings = {"module": "gpt_neox.layers.0", "latents": 20, "active": 3, "steps": 20} | options
-    pipeline = LanguageFeaturesPipeline(model=folder, random_dictionaries=3, **settings)
+    pipeline = LanguageFeaturesPipeline(
+        model=folder, random_dictionaries=3, exploratory=True, **settings
+    )
     return pipeline.make(data, WorkContext([0], cache))
 
 
@@ -214,7 +216,12 @@ def test_texts_without_tokens_are_left_out_with_their_labels(folder: Path, tmp_p
     table.write_text("\n".join(["text,cat", "\u200b,1", *lines]))
     data = text_table(table)
     pipeline = LanguageFeaturesPipeline(
-        model=folder, module="gpt_neox.layers.0", steps=2, random_dictionaries=1, beside=["random"]
+        model=folder,
+        module="gpt_neox.layers.0",
+        steps=2,
+        random_dictionaries=1,
+        beside=["random"],
+        exploratory=True,
     )
     made = pipeline.make(replace(data, texts=("", *data.texts[1:])), WorkContext([0], tmp_path))
     (main,) = made.evidence[0]

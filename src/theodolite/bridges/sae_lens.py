@@ -18,7 +18,7 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Concepts
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.explainers.discovery.importance import gradient_importance
-from theodolite.language.models.sae_lens import read_sae_lens_folder
+from theodolite.language.dictionaries.sae_lens import read_sae_lens_folder
 
 Activations = Float[np.ndarray, "n dimensions"]
 Codes = Float[np.ndarray, "n features"]
@@ -39,12 +39,16 @@ class Dictionary:
 
 
 def read_sae_lens(folder: Path) -> Dictionary:
-    """Read a SAELens autoencoder: standard, topk, jumprelu or gated.
+    """Read a SAELens autoencoder or transcoder, for inference or a checkpoint of training.
 
-    Checkpoints of SAELens' training whose scales are not folded into the weights raise an error.
-    Use ``sae.save_model`` after training, or ``sae.save_inference_model``.
+    One whose activations were scaled by a factor that its file does not have raises an error.
     """
     sae = read_sae_lens_folder(Path(folder))
+    if sae.needs_scale:
+        raise EvidenceError(
+            "cfg.json", "activations scaled by a factor that is not in it", "norm_scaling_factor",
+            "Fold it: sae.fold_activation_norm_scaling_factor, then save it again.",
+        )  # fmt: skip
     return Dictionary(
         sae.rows,
         lambda activations: sae.encode(numbers(activations, "activations")),

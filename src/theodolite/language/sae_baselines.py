@@ -3,19 +3,15 @@ Used by :mod:`.sae_pipeline`."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
-
-import numpy as np
+from typing import Any, Literal, get_args
 
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import compute_starts
+from theodolite.language.dictionaries.objects import dictionary as as_dictionary
+from theodolite.language.dictionaries.torch_codes import TokenDictionary
 from theodolite.language.models.altered_codes import PermutedDecoder, plant_concepts
-from theodolite.language.models.dictionaries import (
-    FeatureDictionary,
-    RandomDictionary,
-    compute_sparse_codes,
-)
+from theodolite.language.models.dictionaries import compute_sparse_codes, random_dictionary
 from theodolite.language.models.hooked import HookedModel, Ids
 from theodolite.language.models.neurons import find_neuron_reader
 from theodolite.language.models.token_evidence import (
@@ -24,7 +20,7 @@ from theodolite.language.models.token_evidence import (
     coded_evidence,
     compared_evidence,
 )
-from theodolite.language.models.trained_dictionaries import CoordinateDictionary, train_dictionary
+from theodolite.language.models.trained_dictionaries import coordinate_dictionary, train_dictionary
 
 Baseline = Literal[
     "random", "coordinates", "neurons", "frozen_decoder", "permuted_decoder", "planted", "untrained"
@@ -50,7 +46,8 @@ class Layer:
 
     network: HookedModel
     ids: Ids
-    activations: np.ndarray
+    activations: Any
+    """Rows of all tokens, in memory or in files."""
 
 
 def find_unavailable_baselines(layer: Layer, *, concepts: int, splice: bool) -> dict[Baseline, str]:
@@ -80,10 +77,10 @@ class ComparedDictionaries:
     """Function that returns the model with random weights."""
 
     def evidence(
-        self, dictionary: FeatureDictionary, active: int, beside: Sequence[Baseline]
+        self, dictionary: TokenDictionary, active: int, beside: Sequence[Baseline]
     ) -> dict[str, TokenEvidence]:
         """Return evidence of the SAE (under ``dictionary``) and of each baseline by name."""
-        latents = len(dictionary.rows)
+        latents = dictionary.latents
         others = {name: self._of_layer(name, dictionary, active) for name in beside}
         own = {"dictionary": dictionary} | {n: d for n, d in others.items() if d is not None}
         made_here = compared_evidence(
@@ -102,18 +99,18 @@ class ComparedDictionaries:
         return {name: made_here[name] for name in ("dictionary", *beside)}
 
     def _of_layer(
-        self, name: Baseline, dictionary: FeatureDictionary, active: int
-    ) -> FeatureDictionary | None:
+        self, name: Baseline, dictionary: TokenDictionary, active: int
+    ) -> TokenDictionary | None:
         """Return a baseline SAE of the same activations, or None for other baselines."""
-        activations, latents = self.layer.activations, len(dictionary.rows)
+        activations, latents = self.layer.activations, dictionary.latents
         if name == "random":
-            return RandomDictionary.drawn_for(activations, latents, active, self.seed)
+            return as_dictionary(random_dictionary(activations, latents, active, self.seed))
         if name == "coordinates":
-            return CoordinateDictionary.fitted_to(activations, active / latents)
+            return as_dictionary(coordinate_dictionary(activations, active / latents))
         if name == "frozen_decoder":
-            return train_dictionary(
+            return as_dictionary(train_dictionary(
                 activations, latents, active, steps=self.steps, seed=self.seed, frozen=True
-            )
+            ))  # fmt: skip
         if name == "permuted_decoder":
             return PermutedDecoder.of(dictionary, self.seed)
         return None
@@ -128,9 +125,9 @@ class ComparedDictionaries:
             )  # fmt: skip
         inside = HookedModel(network.model, reader, network.start, inputs=True, end=network.end)
         layer = self.look(inside, "neurons")
-        neurons = CoordinateDictionary.fitted_to(layer.activations, share)
+        neurons = coordinate_dictionary(layer.activations, share)
         codes = compute_sparse_codes(neurons, layer.activations)
-        return coded_evidence(layer.ids, codes, len(neurons.rows), self.labels)
+        return coded_evidence(layer.ids, codes, neurons.latents, self.labels)
 
     def _planted(self, latents: int, active: int) -> TokenEvidence:
         """Return latents with a known meaning, which every score must detect."""
@@ -139,7 +136,7 @@ class ComparedDictionaries:
             n = 0 if truth is None else truth.shape[1]
             raise EvidenceError("beside", f"planted, with {n} concepts", f"1 to {latents} concepts")
         layer = self.layer
-        random = RandomDictionary.drawn_for(layer.activations, latents, active, self.seed)
+        random = random_dictionary(layer.activations, latents, active, self.seed)
         starts = compute_starts([len(own) for own in layer.ids])
         codes = plant_concepts(
             compute_sparse_codes(random, layer.activations), starts, truth,

@@ -1,6 +1,5 @@
 """Language models looked into at one place: activations, codes, splices, and nulls of these."""
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -9,11 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from theodolite.errors import EvidenceError
 from theodolite.language.models import hooked
-from theodolite.language.models.dictionaries import (
-    RandomDictionary,
-    compute_largest_codes,
-    compute_sparse_codes,
-)
+from theodolite.language.models.dictionaries import compute_sparse_codes, random_dictionary
 from theodolite.language.models.hooked import HookedModel
 from theodolite.language.models.splice import compute_next_token_losses, replace_by_mean
 from theodolite.language.models.token_evidence import (
@@ -122,14 +117,14 @@ def test_losses_are_cross_entropies(network: Any, model: HookedModel) -> None:
 def test_what_is_put_in_matters_and_the_start_token_is_left(model: HookedModel) -> None:
     seen: list[int] = []
 
-    def zeros(activations: np.ndarray) -> np.ndarray:
+    def zeros(activations: Any) -> Any:
         seen.append(len(activations))
-        return np.zeros_like(activations)
+        return torch.zeros_like(activations)
 
     losses = compute_next_token_losses(
         model, IDS, {"zeroed": zeros, "mean": replace_by_mean(np.ones(WIDE))}
     )
-    assert sum(seen) == sum(map(len, IDS))
+    assert sum(seen) == len(IDS) * (max(map(len, IDS)) + 1)  # padding too, and left out
     assert np.nanmax(losses["divergence_zeroed"]) > 1e-6
     assert np.nanmin(losses["divergence_zeroed"]) >= 0
 
@@ -141,19 +136,16 @@ def test_codes_without_zeros_are_the_codes(model: HookedModel) -> None:
     rows = np.repeat(np.arange(len(dense)), np.diff(codes.starts))
     again[rows, codes.latent] = codes.value
     assert_allclose(again, dense, rtol=1e-6)
-    starts = np.array([0, 3, 4, 9, 11])
-    by_loop = np.stack([dense[a:b].max(axis=0) for a, b in pairwise(starts)])
-    assert_allclose(compute_largest_codes(Same(), activations, starts), by_loop, rtol=1e-6)
 
 
 def test_random_directions_have_the_sparsity_asked_for() -> None:
     activations = np.random.default_rng(0).normal(3.0, 2.0, (50, WIDE))
-    first, again, other = (
-        RandomDictionary.drawn_for(activations, 40, 5, seed) for seed in (1, 1, 2)
-    )
+    first, again, other = (random_dictionary(activations, 40, 5, seed) for seed in (1, 1, 2))
     assert_array_equal(first.rows, again.rows)
     assert (first.rows != other.rows).any()
-    assert_allclose(np.linalg.norm(first.rows, axis=1), 1.0)
+    inside = first.rows / activations.std(axis=0)
+    lengths = np.linalg.norm(inside, axis=1)
+    assert_allclose(lengths, lengths[0], rtol=1e-4)
     codes = first.encode(activations)
     assert ((codes > 0).sum(axis=1) <= 5).all() and (codes >= 0).all()
     dealt = codes[np.random.default_rng(1).permutation(50)]
@@ -167,7 +159,7 @@ def test_evidence_of_a_dictionary_that_keeps_everything(model: HookedModel) -> N
     settings = TokenSettings(random_dictionaries=4, spliced_draws=2, spliced_sequences=2)
     evidence = token_evidence(model, IDS, Same(), labels, settings)
     assert [row.tolist() for row in (evidence.tokens[n] for n in range(4))] == IDS
-    assert evidence.chance_pooled is not None and evidence.chance_pooled.shape == (4, 4, 2 * WIDE)
+    assert evidence.chance_pooled is not None and evidence.chance_pooled.shape == (4, 4, 10)
     spliced, loss = evidence.loss_spliced, evidence.loss
     assert spliced is not None and loss is not None
     assert_allclose(spliced.flat, loss.flat, rtol=1e-5)
@@ -184,19 +176,20 @@ def test_what_the_network_does_by_itself_is_run_once(
     model: HookedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs: list[bool] = []
-    compute = HookedModel.next_tokens
+    compute = HookedModel.run
 
-    def counted(self: HookedModel, ids: Any, replace: Any = None) -> Any:
-        runs.append(replace is None)
-        return compute(self, ids, replace)
+    def counted(self: HookedModel, *arguments: Any, logits: bool = False) -> Any:
+        if logits:
+            runs.append(arguments[2] is None)
+        return compute(self, *arguments, logits=logits)
 
-    monkeypatch.setattr(HookedModel, "next_tokens", counted)
-    activations = model.activations(IDS).astype(float)
-    random = RandomDictionary.drawn_for(activations, 8, 2, 0)
+    monkeypatch.setattr(HookedModel, "run", counted)
+    random = random_dictionary(model.activations(IDS), 8, 2, 0)
     settings = TokenSettings(random_dictionaries=2)
     both = compared_evidence(model, IDS, {"same": Same(), "random": random}, settings=settings)
     assert sum(runs) == 1 and len(runs) == 1 + 2 + 2 + 2  # itself, two ablations, two, two draws
-    assert both["random"].chance_pooled is None and both["same"].chance_pooled is not None
+    assert both["random"].chance_loss_spliced is None
+    assert both["same"].chance_loss_spliced is not None
     loss, spliced = both["random"].loss, both["random"].loss_spliced
     assert loss is not None and spliced is not None
     assert_array_equal(loss.flat, both["same"].loss.flat)  # type: ignore[union-attr]
@@ -211,7 +204,7 @@ def test_refusals(network: Any, model: HookedModel) -> None:
     with pytest.raises(EvidenceError, match="activations"):
         HookedModel(network, "model.rotary_emb", START).activations(IDS)
     with pytest.raises(EvidenceError, match="1 or more"):
-        RandomDictionary.drawn_for(np.ones((3, 4)), 5, 6, 0)
+        random_dictionary(np.ones((3, 4)), 5, 6, 0)
     narrow = Same()
     narrow.rows = np.eye(3)
     with pytest.raises(EvidenceError, match="16 dimensions"):

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from theodolite.errors import EvidenceError, UnsafeInputError
-from theodolite.language.models.dictionaries import RandomDictionary
+from theodolite.language.models.dictionaries import random_dictionary
 from theodolite.language.models.onnx_encoder import OnnxEncoder
 from theodolite.language.models.token_evidence import TokenSettings, token_evidence
 
@@ -29,7 +29,7 @@ def test_codes_of_a_real_encoder(shared_data: Path) -> None:
     })[0][0]  # fmt: skip
     assert_array_equal(activations[: len(ids[0])], whole[1:-1])
     assert_array_equal(encoder.activations(ids[::-1])[-len(ids[0]) :], activations[: len(ids[0])])
-    dictionary = RandomDictionary.drawn_for(activations.astype(float), 32, 4, 0)
+    dictionary = random_dictionary(activations, 32, 4, 0)
     plain = TokenSettings(splice=False, random_dictionaries=2)
     evidence = token_evidence(encoder, ids, dictionary, settings=plain)
     assert len(evidence) == 3

@@ -14,11 +14,8 @@ from theodolite._verdicts.rules import verdict
 from theodolite.evidence.axes import Chances, Concepts, Latents
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import Ragged, compute_starts
-from theodolite.language.models.dictionaries import (
-    RandomDictionary,
-    compute_largest_codes,
-    compute_sparse_codes,
-)
+from theodolite.language.models.chance_draws import RandomRows, Spread, pooled_draw
+from theodolite.language.models.dictionaries import compute_sparse_codes
 from theodolite.metrics.catalogue import find_metric
 from theodolite.results import Answer
 
@@ -77,14 +74,13 @@ def judged(
     random = np.random.default_rng(seed)
     truth = labels(random, concepts)
     tokens, activations = texts(random, truth if in_texts else labels(random, concepts))
-    dictionaries = [
-        RandomDictionary.drawn_for(activations, LATENTS, ACTIVE, DRAWS * seed + seed + number)
-        for number in range(DRAWS + 1)
-    ]
+    spread, every = Spread.of(activations), np.arange(LATENTS)
+    rows = [RandomRows(seed, number, LATENTS) for number in range(DRAWS + 1)]
     pooled = [
-        compute_largest_codes(other, activations, tokens.starts) for other in dictionaries[1:]
+        pooled_draw(own, activations, tokens.starts, spread, ACTIVE).dense(every)
+        for own in rows[1:]
     ]
-    codes = compute_sparse_codes(dictionaries[0], activations)
+    codes = compute_sparse_codes(rows[0].as_dictionary(activations, spread, ACTIVE), activations)
     latent, value, starts = codes.latent, codes.value, codes.starts
     if rates is not None:
         latent, value, starts = _planted(random, truth, rates, codes.latent, codes.value, starts)

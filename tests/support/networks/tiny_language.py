@@ -71,10 +71,10 @@ def save_texts(path: Path, n: int = 64) -> Path:
 
 
 def save_dictionary(folder: Path, wide: int = WIDE) -> Path:
-    """Of 24 latents, 3 of which are active."""
+    """Of 24 latents, 3 of which are active; what it rebuilds is better than nothing."""
     folder.mkdir()
     rows = np.random.default_rng(0).normal(size=(24, wide)).astype(np.float32)
-    arrays = {"W_enc": rows.T.copy(), "W_dec": rows, "b_enc": np.zeros(24, np.float32)}
+    arrays = {"W_enc": rows.T.copy(), "W_dec": rows / 100, "b_enc": np.zeros(24, np.float32)}
     save_file(arrays | {"b_dec": np.zeros(wide, np.float32)}, folder / "sae_weights.safetensors")
     (folder / "cfg.json").write_text(json.dumps({"architecture": "topk", "k": 3}))
     return folder

@@ -15,10 +15,17 @@ from theodolite.errors import UnsafeInputError
 
 def sae_audit(
     model: Annotated[Path, argument("Folder of transformers, or a .gguf file")],
-    module: Annotated[str, option("Module that is explained, such as model.layers.5")],
+    module: Annotated[
+        str, option("Module that is explained, such as model.layers.5 or blocks.5.hook_resid_post")
+    ],
     texts: Annotated[Path, option("Texts with a 0/1 column per concept (.csv, .jsonl)")],
     out: opt.Out,
-    sae: Annotated[Path | None, option("Folder of SAELens. Default: train a small SAE")] = None,
+    sae: Annotated[
+        Path | None, option("Folder or file of a dictionary. Default: train a small SAE")
+    ] = None,
+    sae_format: Annotated[
+        str | None, option("Format of the dictionary. Default: told from its files")
+    ] = None,
     concepts: Annotated[
         str | None, option("Columns of concepts, with commas. Default: all of 0 and 1")
     ] = None,
@@ -39,6 +46,15 @@ def sae_audit(
     spliced_sequences: Annotated[
         int, option("Texts whose next tokens are predicted with the SAE", min=1)
     ] = 32,
+    null_texts: Annotated[
+        int, option("Texts on which SAE and random dictionaries are asked for concepts", min=16)
+    ] = 1000,
+    device: Annotated[str, option("cpu, cuda, cuda:N, mps or auto")] = "cpu",
+    dtype: Annotated[str, option("float32, bfloat16 or float16, of the network")] = "float32",
+    allow_other_place: Annotated[
+        bool, option("Go on where the SAE's file names another place")
+    ] = False,
+    exploratory: Annotated[bool, option("Go on where there is too little for a verdict")] = False,
     seed: opt.Seed = 0,
     resamples: opt.Resamples = 300,
     cache: opt.Cache = None,
@@ -60,10 +76,11 @@ def sae_audit(
         "name": "language_features", "model": places[0], "module": module,
         "start_token": start_token, "most_tokens": max_tokens, "latents": latents,
         "active": active, "steps": steps, "random_dictionaries": random_dictionaries,
-        "spliced_sequences": spliced_sequences,
+        "spliced_sequences": spliced_sequences, "null_texts": null_texts, "device": device,
+        "dtype": dtype, "allow_other_place": allow_other_place, "exploratory": exploratory,
     }  # fmt: skip
     if sae:
-        pipeline["dictionary"] = places[2]
+        pipeline |= {"dictionary": places[2], "dictionary_kind": sae_format}
     names = None if concepts is None else [name.strip() for name in concepts.split(",")]
     columns = {"text_column": text_column, "document_column": document_column, "concepts": names}
     spec = RunSpec.model_validate(

@@ -158,10 +158,11 @@ class TokenEvidence(Evidence):
     )
     """The activation along each probe, of length 1, at tokens where the concept is and the probe
     says so; NaN elsewhere."""
-    chance_pooled: Float[np.ndarray, "samples chances latents"] | None = array(
-        "samples", "chances", "latents", optional=True
+    chance_pooled: Float[np.ndarray, "samples chances kept"] | None = array(
+        "samples", "chances", "kept", optional=True
     )
-    """The largest value in each sequence of each latent of dictionaries that know nothing."""
+    """The largest value in each sequence of latents of dictionaries that know nothing: of all, or
+    of those that tell the concepts best where latents are chosen."""
     chance_activation: Float[np.ndarray, "samples chances explanations"] | None = array(
         "samples", "chances", "explanations", optional=True
     )

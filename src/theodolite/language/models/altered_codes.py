@@ -3,11 +3,16 @@
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Int
 
 from theodolite.errors import EvidenceError
 from theodolite.evidence.ragged import compute_starts
-from theodolite.language.models.dictionaries import Activations, FeatureDictionary, SparseCodes
+from theodolite.language.dictionaries.torch_codes import (
+    Tensor,
+    TokenDictionary,
+    TopCodes,
+)
+from theodolite.language.models.dictionaries import SparseCodes
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,29 +21,45 @@ class PermutedDecoder:
     directions do not matter.
     """
 
-    dictionary: FeatureDictionary
+    source: TokenDictionary
     order: Int[np.ndarray, " latents"]
     """Latent whose row each latent uses."""
 
     @classmethod
-    def of(cls, dictionary: FeatureDictionary, seed: int) -> "PermutedDecoder":
+    def of(cls, dictionary: TokenDictionary, seed: int) -> "PermutedDecoder":
         """Permute the rows at random."""
-        return cls(dictionary, np.random.default_rng(seed).permutation(len(dictionary.rows)))
+        return cls(dictionary, np.random.default_rng(seed).permutation(dictionary.latents))
 
     @property
-    def rows(self) -> Float[np.ndarray, "latents dimensions"]:
+    def device(self) -> str:
+        """Device of the dictionary."""
+        return str(getattr(self.source, "device", "cpu"))
+
+    @property
+    def latents(self) -> int:
+        """Number of latents."""
+        return self.source.latents
+
+    @property
+    def dimensions(self) -> int:
+        """Width of the activations that it reads."""
+        return self.source.dimensions
+
+    @property
+    def rows(self) -> np.ndarray:
         """Decoder row of each latent."""
-        return np.asarray(self.dictionary.rows[self.order])
+        return np.asarray(self.source.rows[self.order])
 
-    def encode(self, activations: Activations) -> Float[np.ndarray, "n latents"]:
-        """Return the activations of the original SAE."""
-        return np.asarray(self.dictionary.encode(activations))
+    def largest(self, hidden: Tensor) -> TopCodes:
+        """Return the codes of the original SAE."""
+        return self.source.largest(hidden)
 
-    def decode(self, codes: Float[np.ndarray, "n latents"]) -> Activations:
+    def rebuild(self, hidden: Tensor, codes: TopCodes) -> Tensor:
         """Decode with the permuted rows."""
-        moved = np.zeros_like(codes)
-        moved[:, self.order] = codes
-        return np.asarray(self.dictionary.decode(moved))
+        import torch  # noqa: PLC0415  an extra
+
+        order = torch.as_tensor(self.order).to(codes.indices.device)
+        return self.source.rebuild(hidden, TopCodes(codes.values, order[codes.indices]))
 
 
 def plant_concepts(

@@ -1,46 +1,19 @@
-"""Interface of SAEs (``FeatureDictionary``), sparse activations, and a random-direction
-baseline."""
+"""Sparse codes of a dictionary at every token, and a baseline of random directions."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from theodolite.errors import EvidenceError
 from theodolite.evidence.ragged import compute_starts
+from theodolite.language.dictionaries.common_form import Rows, SparseDictionary
+from theodolite.language.dictionaries.objects import dictionary as as_dictionary
+from theodolite.language.dictionaries.torch_codes import TokenDictionary, TopCodes, to_host
 
-Activations = Float[np.ndarray, "n dimensions"]
-MAX_CODES = 1 << 24
-"""Largest number of dense activations in memory at once."""
-
-
-@runtime_checkable
-class FeatureDictionary(Protocol):
-    """Interface of an SAE: decoder rows, encode and decode."""
-
-    @property
-    def rows(self) -> Float[np.ndarray, "latents dimensions"]:
-        """Decoder row of each latent."""
-
-    @property
-    def encode(self) -> Any:
-        """Function from model activations to SAE activations, one column per latent."""
-
-    @property
-    def decode(self) -> Any:
-        """Function from SAE activations to model activations."""
-
-
-def keep_largest(
-    codes: Float[np.ndarray, "n latents"], active: int
-) -> Float[np.ndarray, "n latents"]:
-    """Return the activations with all but the largest of each row set to 0."""
-    if active < codes.shape[1]:
-        small = np.argpartition(-codes, active - 1, axis=1)[:, active:]
-        np.put_along_axis(codes, small, 0.0, axis=1)
-    return codes
+BLOCK_TOKENS = 8_192
+"""Number of tokens whose activations are on the device at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,81 +27,52 @@ class SparseCodes:
     """Start of each token's entries, and the end of the last."""
 
 
-def compute_sparse_codes(dictionary: FeatureDictionary, activations: Activations) -> SparseCodes:
-    """Compute sparse SAE activations in batches."""
+def compute_sparse_codes(dictionary: Any, activations: Rows) -> SparseCodes:
+    """Compute the codes of all tokens in blocks; dense ones exist for one block only."""
+    import torch  # noqa: PLC0415  an extra
+
+    own = as_dictionary(dictionary)
     latents, values, counts = [], [], []
-    for codes in _some_codes(dictionary, activations):
-        row, latent = np.nonzero(codes)
-        latents.append(latent.astype(np.int32))
-        values.append(codes[row, latent].astype(np.float32))
-        counts.append(np.bincount(row, minlength=len(codes)))
+    for at in range(0, len(activations), BLOCK_TOKENS):
+        some = np.array(activations[at : at + BLOCK_TOKENS], np.float32)
+        with torch.inference_mode():
+            codes = own.largest(torch.as_tensor(some).to(device_of(own)))
+        latent, value, active = _active(codes)
+        latents.append(latent)
+        values.append(value)
+        counts.append(active)
     if not latents:
         return SparseCodes(np.zeros(0, np.int32), np.zeros(0, np.float32), np.zeros(1, np.int64))
     starts = compute_starts(np.concatenate(counts))
     return SparseCodes(np.concatenate(latents), np.concatenate(values), starts)
 
 
-def compute_largest_codes(
-    dictionary: FeatureDictionary, activations: Activations, starts: Int[np.ndarray, " sequences1"]
-) -> Float[np.ndarray, "sequences latents"]:
-    """Return each latent's largest activation in each sequence; 0 if never active."""
-    pooled = np.zeros((len(starts) - 1, len(dictionary.rows)), np.float32)
-    sequence = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    at = 0
-    for codes in _some_codes(dictionary, activations):
-        np.maximum.at(pooled, sequence[at : at + len(codes)], codes.astype(np.float32))
-        at += len(codes)
-    return pooled
+def device_of(dictionary: TokenDictionary) -> str:
+    """Return the device of a dictionary."""
+    return str(getattr(dictionary, "device", "cpu"))
 
 
-def _some_codes(dictionary: FeatureDictionary, activations: Activations) -> Iterator[np.ndarray]:
-    step = max(MAX_CODES // max(len(dictionary.rows), 1), 1)
-    for at in range(0, len(activations), step):
-        yield np.asarray(dictionary.encode(activations[at : at + step]))
+def _active(codes: TopCodes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return latents rising within each token, their values, and how many each token has."""
+    values, latents = to_host(codes.values), to_host(codes.indices).astype(np.int32)
+    latents = np.where(values > 0, latents, np.iinfo(np.int32).max)
+    order = np.argsort(latents, axis=1)
+    latents, values = np.take_along_axis(latents, order, 1), np.take_along_axis(values, order, 1)
+    active = values > 0
+    return latents[active], values[active].astype(np.float32), active.sum(axis=1)
 
 
-@dataclass(frozen=True, eq=False)
-class RandomDictionary:
-    """Baseline SAE with random directions and as many active latents.
+def random_dictionary(activations: Rows, latents: int, active: int, seed: int) -> SparseDictionary:
+    """Draw a dictionary of random directions, using only the spread of each dimension.
 
     Whatever a dictionary is said to show, directions drawn at random must be asked as well, with
-    as many latents of which as many are active.
+    as many latents of which as many are active. What codes rebuild has one fitted scale.
     """
+    from theodolite.language.models.chance_draws import RandomRows, Spread  # noqa: PLC0415
 
-    rows: Float[np.ndarray, "latents dimensions"]
-    """Directions of length 1."""
-    mean: Float[np.ndarray, " dimensions"]
-    scale: Float[np.ndarray, " dimensions"]
-    active: int
-    """Largest number of active latents per token."""
-    unit: float
-    """Scale of reconstructions, fitted once."""
-
-    @classmethod
-    def drawn_for(
-        cls, activations: Activations, latents: int, active: int, seed: int
-    ) -> "RandomDictionary":
-        """Draw directions for activations, using only the spread of each dimension."""
-        if not 1 <= active <= latents:
-            raise EvidenceError("active", f"{active} of {latents}", "1 or more, and no more")
-        if len(activations) < 2:
-            raise EvidenceError("activations", f"{len(activations)}", "two or more")
-        rows = np.random.default_rng(seed).standard_normal((latents, activations.shape[1]))
-        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-        mean, scale = activations.mean(axis=0), activations.std(axis=0)
-        plain = cls(rows, mean, np.where(scale > 0, scale, 1.0), active, 1.0)
-        some = activations[:: max(len(activations) // 1_000, 1)]
-        rebuilt = plain.encode(some) @ rows
-        inside = (some - mean) / plain.scale
-        norm = float((rebuilt**2).sum())
-        unit = float((rebuilt * inside).sum()) / norm if norm > 0 else 1.0
-        return cls(plain.rows, plain.mean, plain.scale, active, unit)
-
-    def encode(self, activations: Activations) -> Float[np.ndarray, "n latents"]:
-        """Return the largest positive products."""
-        codes = ((np.asarray(activations, float) - self.mean) / self.scale) @ self.rows.T
-        return np.asarray(np.maximum(keep_largest(codes, self.active), 0.0))
-
-    def decode(self, codes: Float[np.ndarray, "n latents"]) -> Activations:
-        """Return the reconstruction of SAE activations."""
-        return np.asarray(codes @ self.rows * self.unit * self.scale + self.mean)
+    if not 1 <= active <= latents:
+        raise EvidenceError("active", f"{active} of {latents}", "1 or more, and no more")
+    if len(activations) < 2:
+        raise EvidenceError("activations", f"{len(activations)}", "two or more")
+    spread = Spread.of(activations)
+    return RandomRows(seed, 0, latents).as_dictionary(activations, spread, active)

@@ -1,25 +1,39 @@
-"""Read activations of one module of a language model, and predict tokens with replaced
-activations."""
+"""Read activations of one module of a language model, and run it with replaced activations."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from theodolite.errors import EvidenceError, did_you_mean, printable
+from theodolite.language.dictionaries.torch_codes import Tensor, to_host
 
 MAX_BATCH_TOKENS = 2_048
 """Largest number of tokens per batch, padding included; longer sequences run alone."""
 Ids = Sequence[Sequence[int]]
-Replacement = Callable[[np.ndarray], np.ndarray]
-"""Function from activations (n, dimensions) to their replacements."""
+Replacement = Callable[[Tensor], Tensor]
+"""Function from activations (n, dimensions) on the device to their replacements."""
 
 
 class _ModuleReached(Exception):
     """Stops a forward pass after the module."""
+
+
+class Batch(NamedTuple):
+    """Texts that went through the network together, padded on the right; on its device."""
+
+    rows: list[int]
+    """Numbers of the texts."""
+    tokens: Tensor
+    """(texts, longest): the start token, the text, an end token if any, and padding."""
+    real: Tensor
+    """(texts, longest): whether a token is of the text."""
+    hidden: Tensor
+    """(texts, longest, dimensions)"""
+    logits: Tensor | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,113 +53,134 @@ class HookedModel:
     """Whether to read the module's input instead of its output."""
     end: int | None = None
     """Id of a token put after every sequence and excluded again, as encoders need."""
+    rebuilt: str | None = None
+    """Module whose output is replaced, of transcoders; by default the one that is read."""
 
     def __post_init__(self) -> None:
         names = [name for name, _ in self.model.named_modules() if name]
-        if self.module not in names:
-            like = [name for name in names if name.rsplit(".", 1)[-1].isdigit()][:3]
-            needed = f"a module of the network, such as {', '.join(like or names[:3])}"
-            hint = did_you_mean(self.module, names)
-            raise EvidenceError("module", repr(printable(self.module)), needed, hint)
+        for module in {self.module, self.rebuilt or self.module}:
+            if module not in names:
+                like = [name for name in names if name.rsplit(".", 1)[-1].isdigit()][:3]
+                needed = f"a module of the network, such as {', '.join(like or names[:3])}"
+                hint = did_you_mean(module, names)
+                raise EvidenceError("module", repr(printable(module)), needed, hint)
+
+    @property
+    def device(self) -> Any:
+        """Device that the network is on."""
+        return next(self.model.parameters()).device
+
+    def at(self, module: str, *, inputs: bool = False) -> "HookedModel":
+        """Return the same network, looked at elsewhere."""
+        return replace(self, module=module, inputs=inputs, rebuilt=None)
 
     def activations(self, ids: Ids) -> Float[np.ndarray, "tokens dimensions"]:
         """Return activations at every token of all sequences, without start tokens."""
         parts: dict[int, np.ndarray] = {}
-        for rows, outputs in self._passes(ids, None):
-            for row, number in enumerate(rows):
-                parts[number] = outputs["hidden"][row, 1 : 1 + len(ids[number])]
+        for batch in self.batches(ids):
+            hidden = to_host(batch.hidden)
+            for row, number in enumerate(batch.rows):
+                parts[number] = hidden[row, 1 : 1 + len(ids[number])]
         return np.concatenate([parts[number] for number in range(len(ids))])
 
-    def next_tokens(
-        self, ids: Ids, replace: Replacement | None = None
-    ) -> list[Float[np.ndarray, "tokens vocabulary"]]:
-        """Return log-probabilities of the next token, with activations replaced at all tokens but
-        the start.
-        """
-        parts: dict[int, np.ndarray] = {}
-        for rows, outputs in self._passes(ids, replace, logits=True):
-            for row, number in enumerate(rows):
-                parts[number] = outputs["logits"][row, 1 : 1 + len(ids[number])]
-        return [parts[number] for number in range(len(ids))]
+    def batches(
+        self, ids: Ids, change: Replacement | None = None, *, logits: bool = False
+    ) -> Iterator[Batch]:
+        """Run all sequences, with activations replaced at all tokens of texts."""
+        for rows in _batches(ids):
+            yield self.run(rows, [ids[number] for number in rows], change, logits=logits)
 
-    def _passes(
-        self, ids: Ids, replace: Replacement | None, *, logits: bool = False
-    ) -> Iterator[tuple[list[int], dict[str, np.ndarray]]]:
+    def run(
+        self,
+        rows: list[int],
+        ids: Ids,
+        change: Replacement | None = None,
+        *,
+        logits: bool = False,
+    ) -> Batch:
+        """Run one batch; without logits it stops at the module."""
         import torch  # noqa: PLC0415  an extra
 
         ends = [] if self.end is None else [self.end]
-        for rows in _batches(ids):
-            longest = max(len(ids[number]) for number in rows) + 1 + len(ends)
-            tokens = torch.zeros((len(rows), longest), dtype=torch.long)
-            mask = torch.zeros((len(rows), longest), dtype=torch.long)
-            for row, number in enumerate(rows):
-                own = [self.start, *ids[number], *ends]
-                tokens[row, : len(own)] = torch.tensor(own)
-                mask[row, : len(own)] = 1
-            inputs = {"input_ids": tokens, "attention_mask": mask}
-            with torch.inference_mode(), self._hooked(mask, replace, ends=not logits) as seen:
-                if logits:
-                    output = self.model(**inputs, use_cache=False).logits
-                else:
-                    with suppress(_ModuleReached):
-                        self.model(**inputs)
-            outputs = {"hidden": seen[0]}
+        longest = max(map(len, ids)) + 1 + len(ends)
+        tokens = np.zeros((len(ids), longest), np.int64)
+        mask, real = np.zeros((2, len(ids), longest), bool)
+        for row, own in enumerate(ids):
+            whole = [self.start, *own, *ends]
+            tokens[row, : len(whole)], mask[row, : len(whole)] = whole, True
+            real[row, 1 : 1 + len(own)] = True
+        numbers, attended, own_real = (
+            torch.as_tensor(array).to(self.device) for array in (tokens, mask.astype(int), real)
+        )
+        inputs = {"input_ids": numbers, "attention_mask": attended}
+        output = None
+        with torch.inference_mode(), self._hooked(own_real, change, ends=not logits) as seen:
             if logits:
-                outputs["logits"] = torch.log_softmax(output.double(), dim=-1).numpy()
-            yield rows, outputs
+                output = self.model(**inputs, use_cache=False).logits
+            else:
+                with suppress(_ModuleReached):
+                    self.model(**inputs)
+        if not seen:
+            needed = "a module that tokens pass through"
+            raise EvidenceError(self.module, "no activation in a pass", needed)
+        return Batch(rows, numbers, own_real, seen[0], output)
 
     @contextmanager
     def _hooked(
-        self, mask: Any, replace: Replacement | None, *, ends: bool
-    ) -> Iterator[list[np.ndarray]]:
-        """Collect the module's activations; with ``ends``, stop the forward pass after it."""
-        import torch  # noqa: PLC0415
-
-        seen: list[np.ndarray] = []
-        real = mask.bool().clone()
-        real[:, 0] = False  # the start token stays what it is
+        self, real: Tensor, change: Replacement | None, *, ends: bool
+    ) -> Iterator[list[Tensor]]:
+        seen: list[Tensor] = []
 
         def look(hidden: Any) -> Any:
-            shape = tuple(getattr(hidden, "shape", ()))
-            if len(shape) != 3 or shape[:2] != tuple(mask.shape):
-                place = "into" if self.inputs else "from"
-                got = f"{type(hidden).__name__} of shape {shape} {place} {self.module}"
-                raise EvidenceError("module", got, "activations (sequences, tokens, dimensions)")
-            seen.append(hidden.float().cpu().numpy())
+            shape = getattr(hidden, "shape", ())
+            if len(shape) != 3 or shape[:2] != real.shape:
+                got = f"shape {tuple(shape)}" if shape else "no array"
+                needed = "activations (sequences, tokens, dimensions)"
+                raise EvidenceError(self.module, got, needed)
+            seen.append(hidden)
             if ends:
                 raise _ModuleReached
-            if replace is None:
-                return None
-            changed = hidden.clone()
-            others = np.array(replace(hidden[real].float().cpu().numpy()))
-            changed[real] = torch.as_tensor(others, dtype=hidden.dtype, device=hidden.device)
-            return changed
+            return None if change is None or self.rebuilt else put_in(hidden)
 
-        handle = self._register(look)
+        def put_in(hidden: Any) -> Any:
+            import torch  # noqa: PLC0415
+
+            source = seen[0]
+            others = change(source.reshape(-1, source.shape[-1]))  # type: ignore[misc]
+            others = others.to(hidden.dtype).reshape(hidden.shape)
+            return torch.where(real[..., None], others, hidden)
+
+        handles = [self._register(self.module, look, inputs=self.inputs)]
+        if self.rebuilt and change is not None:
+            handles.append(self._register(self.rebuilt, put_in, inputs=False))
         modes = {part: part.training for part in self.model.modules()}
         self.model.eval()
         try:
             yield seen
         finally:
-            handle.remove()
+            for handle in handles:
+                handle.remove()
             for part, training in modes.items():  # each as it was: parts may be frozen
                 part.training = training
 
-    def _register(self, look: Callable[[Any], Any]) -> Any:
-        """Register a hook that reads and replaces the module's input or output."""
+    def _register(self, name: str, look: Callable[[Any], Any], *, inputs: bool) -> Any:
+        """Register a hook that reads and replaces a module's input or output."""
 
         def after(_: Any, __: Any, output: Any) -> Any:
             several = isinstance(output, tuple)
             changed = look(output[0] if several else output)
             return (changed, *output[1:]) if several and changed is not None else changed
 
-        def before(_: Any, inputs: tuple[Any, ...]) -> Any:
-            changed = look(inputs[0] if inputs else None)
-            return None if changed is None else (changed, *inputs[1:])
+        def before(_: Any, positional: tuple[Any, ...], named: dict[str, Any]) -> Any:
+            if positional:
+                changed = look(positional[0])
+                return None if changed is None else ((changed, *positional[1:]), named)
+            changed = look(named.get("hidden_states"))
+            return None if changed is None else (positional, {**named, "hidden_states": changed})
 
-        module = self.model.get_submodule(self.module)
-        if self.inputs:
-            return module.register_forward_pre_hook(before)
+        module = self.model.get_submodule(name)
+        if inputs:
+            return module.register_forward_pre_hook(before, with_kwargs=True)
         return module.register_forward_hook(after)
 
 

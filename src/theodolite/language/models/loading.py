@@ -59,13 +59,15 @@ class LanguageModel:
             raise EvidenceError("tokenizer", f"a token {largest:,}", needed)
 
 
-def load_language_model(path: Path) -> LanguageModel:
+def load_language_model(
+    path: Path, *, device: str = "cpu", dtype: str = "float32"
+) -> LanguageModel:
     """Load a folder with ``config.json``, safetensors and a tokenizer, or a .gguf file.
 
     Nothing is asked of a hub, and no code of the folder is run.
     """
     transformers = require("transformers", "language models", "language")
-    require("torch", "language models", "language")
+    torch = require("torch", "language models", "language")
     what, folder, options = f"language model {path.name!r}", path, {}
     if path.suffix == GGUF:
         require("gguf", "models in GGUF", "language")
@@ -90,7 +92,7 @@ def load_language_model(path: Path) -> LanguageModel:
         except Exception as error:
             needed = "a model of transformers with weights in safetensors"
             raise UnsafeInputError(what, _reason(error), needed) from error
-    return LanguageModel(model.eval(), tokenizer, causal)
+    return LanguageModel(model.to(device, getattr(torch, dtype)).eval(), tokenizer, causal)
 
 
 def _reason(error: Exception) -> str:
@@ -133,7 +135,7 @@ def randomize_weights(model: Any, seed: int) -> Any:
     with torch.no_grad():
         for parameter in other.parameters():
             if parameter.ndim > 1:
-                draws = torch.randn(parameter.shape, generator=random)
+                draws = torch.randn(parameter.shape, generator=random).to(parameter.device)
                 spread, mean = parameter.float().std(), parameter.float().mean()
                 parameter.copy_((draws * spread + mean).to(parameter.dtype))
     return other

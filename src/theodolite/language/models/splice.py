@@ -1,56 +1,64 @@
 """Measure how much next-token prediction loses when SAE reconstructions replace activations."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 from jaxtyping import Float
 
-from theodolite.language.models.dictionaries import FeatureDictionary
-from theodolite.language.models.hooked import HookedModel, Ids, Replacement
+from theodolite.language.dictionaries.torch_codes import Tensor, TokenDictionary, to_host
+from theodolite.language.models.hooked import Batch, HookedModel, Ids, Replacement
 
 Tokens = Float[np.ndarray, " tokens"]
 SEQUENCES = 16
 """Number of sequences whose distributions are in memory at once."""
 
 
-def splice_dictionary(dictionary: FeatureDictionary) -> Replacement:
+def splice_dictionary(dictionary: TokenDictionary) -> Replacement:
     """Return a replacement by the SAE's reconstruction."""
-    return lambda activations: np.asarray(dictionary.decode(dictionary.encode(activations)))
+    return lambda hidden: dictionary.rebuild(hidden, dictionary.largest(hidden))
 
 
 def replace_by_mean(mean: Float[np.ndarray, " dimensions"]) -> Replacement:
     """Return a replacement by the same activation at every token."""
-    return lambda activations: np.broadcast_to(mean, activations.shape)
+
+    def change(hidden: Tensor) -> Tensor:
+        import torch  # noqa: PLC0415
+
+        own = torch.as_tensor(np.asarray(mean, np.float32)).to(hidden.device)
+        return own.expand(len(hidden), -1)
+
+    return change
 
 
 def compute_next_token_losses(
-    model: HookedModel, ids: Ids, replacements: Mapping[str, Replacement]
+    model: HookedModel,
+    ids: Ids,
+    replacements: Mapping[str, Replacement] | Callable[[], Iterable[tuple[str, Replacement]]],
 ) -> dict[str, Tokens]:
     """Return the next-token loss (``loss``), and for each replacement its loss and its divergence
     from the original (``loss_NAME``, ``divergence_NAME``).
 
-    NaN at the last token of a sequence, which has no next one.
+    NaN at the last token of a sequence, which has no next one. A function makes replacements one
+    at a time, anew for each group of sequences: none is kept.
     """
-    parts: dict[str, list[Tokens]] = {"loss": []}
-    for name in replacements:
-        parts |= {f"loss_{name}": [], f"divergence_{name}": []}
+    pairs = replacements.items if isinstance(replacements, Mapping) else replacements
+    parts: dict[str, list[Tokens]] = {}
     for at in range(0, len(ids), SEQUENCES):
         some = ids[at : at + SEQUENCES]
-        clean = model.next_tokens(some)
-        parts["loss"] += [_loss(own, log) for own, log in zip(some, clean, strict=True)]
-        for name, replace in replacements.items():
-            other = model.next_tokens(some, replace)
-            parts[f"loss_{name}"] += [_loss(own, log) for own, log in zip(some, other, strict=True)]
-            parts[f"divergence_{name}"] += [
-                _divergence(log, changed) for log, changed in zip(clean, other, strict=True)
-            ]
+        batch, clean = _distributions(model, some)
+        parts.setdefault("loss", []).append(_losses(batch, clean))
+        for name, change in pairs():
+            batch, other = _distributions(model, some, change)
+            parts.setdefault(f"loss_{name}", []).append(_losses(batch, other))
+            apart = _divergences(batch, clean, other)
+            parts.setdefault(f"divergence_{name}", []).append(apart)
     return {name: np.concatenate(own) for name, own in parts.items()}
 
 
 def compute_spliced_losses(
     model: HookedModel,
     ids: Ids,
-    dictionaries: Mapping[str, FeatureDictionary],
+    dictionaries: Callable[[], Iterable[tuple[str, TokenDictionary]]],
     mean: Float[np.ndarray, " dimensions"],
     sequences: int,
 ) -> dict[str, Tokens]:
@@ -60,13 +68,13 @@ def compute_spliced_losses(
     The network as it is and the two ablations are run once for all dictionaries. Only so many
     ``sequences`` are run, evenly spread over all; NaN in the others.
     """
-    replacements = {
-        name: splice_dictionary(dictionary) for name, dictionary in dictionaries.items()
-    }
-    replacements |= {
-        "ablated": replace_by_mean(mean),
-        "zeroed": replace_by_mean(np.zeros_like(mean)),
-    }
+
+    def replacements() -> Iterable[tuple[str, Replacement]]:
+        yield "ablated", replace_by_mean(mean)
+        yield "zeroed", replace_by_mean(np.zeros_like(mean))
+        for name, dictionary in dictionaries():
+            yield name, splice_dictionary(dictionary)
+
     some = spread_rows(len(ids), sequences)
     losses = compute_next_token_losses(model, [ids[row] for row in some], replacements)
     starts = np.concatenate([[0], np.cumsum([len(own) for own in ids])])
@@ -86,16 +94,31 @@ def spread_rows(n: int, some: int) -> list[int]:
     return [int(row) for row in np.unique(np.linspace(0, n - 1, min(some, n)).round())]
 
 
-def _loss(own: Sequence[int], log: Float[np.ndarray, "tokens vocabulary"]) -> Tokens:
-    losses = np.full(len(own), np.nan)
-    losses[:-1] = -log[np.arange(len(own) - 1), np.asarray(own[1:], int)]
-    return losses
+def _distributions(
+    model: HookedModel, ids: Ids, change: Replacement | None = None
+) -> tuple[Batch, Tensor]:
+    """Return a batch and its log-probabilities of the next token, in float32 on the device."""
+    import torch  # noqa: PLC0415
+
+    batch = model.run(list(range(len(ids))), ids, change, logits=True)
+    assert batch.logits is not None  # noqa: S101  they were asked for
+    return batch, torch.log_softmax(batch.logits.float(), dim=-1)
 
 
-def _divergence(
-    clean: Float[np.ndarray, "tokens vocabulary"], other: Float[np.ndarray, "tokens vocabulary"]
-) -> Tokens:
+def _losses(batch: Batch, log: Tensor) -> Tokens:
+    import torch  # noqa: PLC0415
+
+    following = torch.roll(batch.tokens, -1, dims=1)[..., None]
+    return _of_texts(batch, -log.gather(2, following)[..., 0])
+
+
+def _divergences(batch: Batch, clean: Tensor, other: Tensor) -> Tokens:
     """Return the KL divergence, clipped at 0 against rounding."""
-    each = np.maximum((np.exp(clean) * (clean - other)).sum(axis=1), 0.0)
-    each[-1] = np.nan
-    return np.asarray(each)
+    return _of_texts(batch, (clean.exp() * (clean - other)).sum(dim=2).clamp(min=0.0))
+
+
+def _of_texts(batch: Batch, each: Tensor) -> Tokens:
+    """Return the numbers at tokens of texts, NaN at the last of each text."""
+    real = to_host(batch.real)
+    last = real & ~np.roll(real, -1, axis=1)
+    return np.where(last, np.nan, to_host(each))[real]

@@ -1,88 +1,54 @@
-"""Train small top-k SAEs, and fit the coordinate baseline."""
+"""Train small top-k SAEs, fit the coordinate baseline, and measure what a dictionary rebuilds."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Int
 
+from theodolite._stats.intervals import quantile
 from theodolite.errors import EvidenceError
-from theodolite.language.models.dictionaries import (
-    MAX_CODES,
-    Activations,
-    FeatureDictionary,
-    keep_largest,
-)
+from theodolite.language.dictionaries.common_form import Rows, SparseDictionary
+from theodolite.language.dictionaries.objects import dictionary as as_dictionary
+from theodolite.language.dictionaries.torch_codes import to_host
+from theodolite.language.models.chance_draws import Spread
+from theodolite.language.models.dictionaries import BLOCK_TOKENS, device_of
 
 BATCH = 256
 LEARNING_RATE = 1e-3
+MAX_FITTED = 1 << 17
+"""Tokens that thresholds of coordinates are fitted to; of more, evenly spread ones."""
 
 
-@dataclass(frozen=True, eq=False)
-class TopKDictionary:
-    """Top-k SAE of standardized activations."""
-
-    rows: Float[np.ndarray, "latents dimensions"]
-    """Decoder row of each latent, in the original scale."""
-    encoder: Float[np.ndarray, "latents dimensions"]
-    bias: Float[np.ndarray, " latents"]
-    mean: Float[np.ndarray, " dimensions"]
-    scale: Float[np.ndarray, " dimensions"]
-    active: int
-
-    def encode(self, activations: Activations) -> Float[np.ndarray, "n latents"]:
-        """Return the largest positive activations."""
-        inside = (np.asarray(activations, float) - self.mean) / self.scale
-        codes = inside @ self.encoder.T + self.bias
-        return np.asarray(np.maximum(keep_largest(codes, self.active), 0.0))
-
-    def decode(self, codes: Float[np.ndarray, "n latents"]) -> Activations:
-        """Return the reconstruction of SAE activations."""
-        return np.asarray(codes @ self.rows + self.mean)
-
-
-@dataclass(frozen=True, eq=False)
-class CoordinateDictionary:
-    """Baseline without an SAE: coordinates with either sign, each active as often as a latent."""
-
-    rows: Float[np.ndarray, "latents dimensions"]
-    mean: Float[np.ndarray, " dimensions"]
-    scale: Float[np.ndarray, " dimensions"]
-    thresholds: Float[np.ndarray, " latents"]
-
-    @classmethod
-    def fitted_to(cls, activations: Activations, share: float) -> "CoordinateDictionary":
-        """Fit thresholds so that each is active in this fraction of activations."""
-        if not 0 < share < 1:
-            raise EvidenceError("share", f"{share:g}", "between 0 and 1")
-        mean, scale = activations.mean(axis=0), activations.std(axis=0)
-        scale = np.where(scale > 0, scale, 1.0)
-        signs = np.concatenate([np.eye(len(mean)), -np.eye(len(mean))])
-        # one by one: neurons are many, and both signs of all of them at once do not fit
-        ends = np.stack([np.quantile(column, [1 - share, share]) for column in activations.T])
-        beyond = (ends - mean[:, None]) / scale[:, None]
-        thresholds = np.maximum(np.concatenate([beyond[:, 0], -beyond[:, 1]]), 0.0)
-        return cls(signs * scale, mean, scale, thresholds)
-
-    def encode(self, activations: Activations) -> Float[np.ndarray, "n latents"]:
-        """Return coordinates beyond their thresholds."""
-        inside = (np.asarray(activations, float) - self.mean) / self.scale
-        both = np.concatenate([inside, -inside], axis=1)
-        return np.asarray(np.where(both > self.thresholds, both, 0.0))
-
-    def decode(self, codes: Float[np.ndarray, "n latents"]) -> Activations:
-        """Return the reconstruction from coordinates."""
-        return np.asarray(codes @ self.rows + self.mean)
+def coordinate_dictionary(activations: Rows, share: float) -> SparseDictionary:
+    """Return the baseline without an SAE: coordinates with either sign, each beyond a threshold
+    that makes it active in this fraction of activations.
+    """
+    if not 0 < share < 1:
+        raise EvidenceError("share", f"{share:g}", "between 0 and 1")
+    own = Spread.of(activations)
+    some = np.asarray(activations[:: max(len(activations) // MAX_FITTED, 1)], np.float64)
+    # one by one: neurons are many, and both signs of all of them at once do not fit
+    ends = np.stack([np.quantile(column, [1 - share, share]) for column in some.T])
+    beyond = (ends - own.mean[:, None]) / own.scale[:, None]
+    signs = np.concatenate([np.eye(len(own.mean)), -np.eye(len(own.mean))])
+    return SparseDictionary(
+        w_enc=signs.T / own.scale[:, None], w_dec=signs * own.scale, b_enc=np.zeros(len(signs)),
+        b_dec=own.mean, subtracted=own.mean, activation="jumprelu",
+        threshold=np.maximum(np.concatenate([beyond[:, 0], -beyond[:, 1]]), 0.0),
+        form="coordinates",
+    )  # fmt: skip
 
 
 def train_dictionary(
-    activations: Activations,
+    activations: Rows,
     latents: int,
     active: int,
     *,
     steps: int,
     seed: int,
     frozen: bool = False,
-) -> TopKDictionary:
+) -> SparseDictionary:
     """Train a small SAE with rows of length 1 in standardized activations. If ``frozen``, only the
     encoder learns: the baseline that finds no directions.
     """
@@ -91,19 +57,21 @@ def train_dictionary(
     if not 1 <= active <= latents or steps < 1:
         got = f"{active} active of {latents}, {steps} steps"
         raise EvidenceError("dictionary", got, "1 or more active, no more than latents; steps")
-    mean, scale = activations.mean(axis=0), activations.std(axis=0)
-    scale = np.where(scale > 0, scale, 1.0)
-    inside = torch.as_tensor((activations - mean) / scale, dtype=torch.float32)
+    spread = Spread.of(activations)
+    mean, scale = (
+        torch.as_tensor(part, dtype=torch.float32) for part in (spread.mean, spread.scale)
+    )
     random = torch.Generator().manual_seed(seed)
     rows = torch.nn.functional.normalize(
-        torch.randn((latents, inside.shape[1]), generator=random), dim=1
+        torch.randn((latents, activations.shape[1]), generator=random), dim=1
     )
     decoder = torch.nn.Parameter(rows, requires_grad=not frozen)
     encoder = torch.nn.Parameter(rows.clone())
     bias = torch.nn.Parameter(torch.zeros(latents))
     optimizer = torch.optim.Adam([encoder, bias, *([] if frozen else [decoder])], lr=LEARNING_RATE)
     for _ in range(steps):
-        batch = inside[torch.randint(len(inside), (BATCH,), generator=random)]
+        which = to_host(torch.randint(len(activations), (BATCH,), generator=random))
+        batch = (torch.as_tensor(np.asarray(activations[which], np.float32)) - mean) / scale
         codes = batch @ encoder.T + bias
         largest = codes.topk(active, dim=1)
         sparse = torch.zeros_like(codes).scatter(1, largest.indices, largest.values.relu())
@@ -114,21 +82,59 @@ def train_dictionary(
         optimizer.step()
     with torch.no_grad():
         unit = torch.nn.functional.normalize(decoder, dim=1)
-    arrays = [part.detach().double().numpy() for part in (unit, encoder, bias)]
-    return TopKDictionary(arrays[0] * scale, arrays[1], arrays[2], mean, scale, active)
+    rows, read, constant = (to_host(part.double()) for part in (unit, encoder, bias))
+    return SparseDictionary(
+        w_enc=read.T / spread.scale[:, None], w_dec=rows * spread.scale, b_enc=constant,
+        b_dec=spread.mean, subtracted=spread.mean, activation="topk", active=active,
+        form="trained here",
+    )  # fmt: skip
 
 
-def compute_unexplained_variance(dictionary: FeatureDictionary, activations: Activations) -> float:
-    """Return the fraction of variance that the SAE does not reconstruct, with dimensions
-    standardized.
+@dataclass(frozen=True)
+class Unexplained:
+    """Share of variance that a dictionary does not rebuild: 0 is all rebuilt, 1 what the mean
+    activation does."""
+
+    value: float
+    low: float
+    high: float
+    """Interval of 95 % over texts."""
+
+
+def compute_unexplained_variance(
+    dictionary: Any,
+    activations: Rows,
+    starts: Int[np.ndarray, " texts1"] | None = None,
+    rebuilt_of: Rows = None,
+) -> Unexplained:
+    """Compare what a dictionary rebuilds with the mean activation.
+
+    Args:
+        dictionary: Any.
+        activations: What it reads.
+        starts: First token of each text, and the number of tokens; a token is a text if not given.
+        rebuilt_of: What a transcoder rebuilds, if not what it reads.
     """
-    mean, scale = activations.mean(axis=0), activations.std(axis=0)
-    scale = np.where(scale > 0, scale, 1.0)
-    left = whole = 0.0
-    step = max(MAX_CODES // max(len(dictionary.rows), 1), 1)
-    for at in range(0, len(activations), step):
-        some = activations[at : at + step]
-        rebuilt = dictionary.decode(dictionary.encode(some))
-        left += float((((some - rebuilt) / scale) ** 2).sum())
-        whole += float((((some - mean) / scale) ** 2).sum())
-    return left / whole if whole > 0 else float("nan")
+    import torch  # noqa: PLC0415
+
+    own, targets = as_dictionary(dictionary), activations if rebuilt_of is None else rebuilt_of
+    mean = Spread.of(targets).mean
+    left, whole = np.zeros((2, len(activations)))
+    for at in range(0, len(activations), BLOCK_TOKENS):
+        some = np.array(activations[at : at + BLOCK_TOKENS], np.float32)
+        with torch.inference_mode():
+            hidden = torch.as_tensor(some).to(device_of(own))
+            rebuilt = to_host(own.rebuild(hidden, own.largest(hidden)))
+        target = np.asarray(targets[at : at + BLOCK_TOKENS], np.float64)
+        left[at : at + len(some)] = ((target - rebuilt) ** 2).sum(axis=1)
+        whole[at : at + len(some)] = ((target - mean) ** 2).sum(axis=1)
+    if starts is not None:
+        left, whole = (np.add.reduceat(part, starts[:-1]) for part in (left, whole))
+    if not whole.sum() > 0:
+        return Unexplained(*[float("nan")] * 3)
+    value, n = float(left.sum() / whole.sum()), len(left)
+    if n < 2:
+        return Unexplained(value, float("nan"), float("nan"))
+    rest = (left - value * whole) / whole.mean()  # the ratio's delta method, texts as units
+    half = quantile(n - 1, 0.95) * float(rest.std(ddof=1)) / np.sqrt(n)
+    return Unexplained(value, value - half, value + half)
