@@ -5,17 +5,21 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-Kind = Literal["option", "definition", "algorithm", "number", "figure", "finding", "ablation"]
+Kind = Literal[
+    "option", "definition", "algorithm", "number", "figure", "finding", "ablation", "reading"
+]  # fmt: skip
+"""A reading is what we take from a figure and the paper does not say: no claim of the paper."""
 Type = Literal[
     "exact", "artifact", "figure", "difference", "correlation", "difference_of_correlations",
     "trend", "share", "equivalence", "rank", "interval", "none",
 ]  # fmt: skip
 Rule = Literal[
     "sign", "line", "slope", "inside margin", "lowest decile", "upper quarter", "six digits",
-    "written", "printed inside", "moves", "range", "none",
+    "written", "printed inside", "single model inside", "moves", "range", "includes 0", "none",
 ]  # fmt: skip
 Reason = Literal[
-    "no data", "no network", "no people", "task cannot show it", "paper cites another"
+    "no data", "no network", "no people", "task cannot show it", "paper cites another",
+    "not run: CPU time",
 ]  # fmt: skip
 REASONS: tuple[Reason, ...] = get_args(Reason)
 """Why something cannot be tested here; nothing else is a reason."""
@@ -27,12 +31,18 @@ ID = re.compile(r"P00[0-4]-(?:[DAO]|F0?|AB|T[0-9]{1,2})-[0-9]{2}")
 DECIDED_BY_TESTS = ("exact", "artifact")
 ON_A_LINE = ("difference", "correlation", "difference_of_correlations", "trend", "share")
 """Tests of a signed effect against 0 and against the smallest effect of the claim."""
+Threshold = Literal["effect", "line", "margin", "digit"]
+Source = Annotated[str, Field(pattern=r"^(printed|definition|reading|convention: .*\(\d{4}\).*)$")]
+"""Where a threshold is from; a convention names who set it, with the year."""
+
+
+TEST_OWN = ("line", "margin", "digit")
 
 
 class PaperPart(BaseModel):
     """A part of a file of the ledger: what it does not know, it refuses."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
 
 class PaperMaterial(PaperPart):
@@ -52,10 +62,15 @@ class EntryTest(PaperPart):
     """What is a sample in the claim, and so what is resampled."""
     line: float | None = None
     margin: Annotated[float, Field(gt=0)] | None = None
+    around: float = 0.0
+    """The effect that the margin lies around."""
+    digit: Annotated[float, Field(gt=0)] | None = None
+    """The last digit of a printed figure."""
 
     @model_validator(mode="after")
     def _complete(self) -> "EntryTest":
-        if (self.type == "equivalence") != (self.margin is not None):
+        within = self.type == "equivalence" and self.rule != "includes 0"
+        if within != (self.margin is not None):
             raise ValueError("a margin belongs to an equivalence, and to nothing else")
         if (self.type == "share") != (self.line is not None):
             raise ValueError("a line belongs to a share, and to nothing else")
@@ -79,13 +94,25 @@ class PaperEntry(PaperPart):
     expect: str | None = None
     test: EntryTest
     effect: Annotated[float, Field(gt=0)] | None = None
-    """The smallest effect that would still be the paper's finding."""
+    """The smallest effect that would still be the paper's finding. Without one, the test is against
+    0 alone, and no cell is null."""
+    thresholds_from: dict[Threshold, Source] = Field(default_factory=dict, alias="from")
+    """The source of each threshold."""
+    theirs: tuple[float, ...] = ()
+    """The paper's printed figures as effects of this test; each must support the claim."""
+    scope: Literal["across"] | None = None
+    """The claim is over several data sets, or about chosen models, and is tested on one."""
+    apart: dict[str, str] = Field(default_factory=dict)
+    """Protocols, or settings such as `form=defined`, whose cells are shown and do not decide, with
+    the reason."""
     moved_by: tuple[str, ...] = ()
     """Options whose sweep stands beside the verdict."""
     proofs: tuple[str, ...] = ()
     """Tests that prove a definition, or read the figure that a run makes."""
     reason: Reason | None = None
     """Why it cannot be tested here."""
+    estimate: str | None = None
+    """The CPU time of what was not run."""
     protocol: str | None = None
     """The protocol whose run decides it; it need not exist yet."""
     withdrawn: str | None = None
@@ -98,8 +125,12 @@ class PaperEntry(PaperPart):
             raise ValueError(f"{self.id}: tests prove definitions and figures only")
         if self.proofs and self.reason:
             raise ValueError(f"{self.id}: what is proved needs no reason")
-        if self.kind != "option" and self.test.type in ON_A_LINE and self.effect is None:
-            raise ValueError(f"{self.id}: no smallest effect")
+        if (self.reason == "not run: CPU time") != (self.estimate is not None):
+            raise ValueError(f"{self.id}: CPU time with an estimate, and nothing else")
+        own = {"effect": self.effect} | {name: getattr(self.test, name) for name in TEST_OWN}
+        used = {name for name, value in own.items() if value is not None}
+        if used != set(self.thresholds_from):
+            raise ValueError(f"{self.id}: thresholds {sorted(used)} need a source each, `from`")
         return self
 
     @property
@@ -114,6 +145,8 @@ class PaperFile(PaperPart):
     paper: Literal["000", "001", "002", "003", "004"]
     page: str
     """The name of its page in the documentation."""
+    name: Annotated[str, Field(pattern=r"^[a-z]+\d{4}$")]
+    """Author and year, by which commands and pages name it."""
     title: str
     entries: tuple[PaperEntry, ...]
 

@@ -50,7 +50,13 @@ from theodolite_reproductions.claims.answers.surrogates import (
 )
 from theodolite_reproductions.claims.answers.votes import vote_answers
 from theodolite_reproductions.claims.ledger import PAGES, ledger
-from theodolite_reproductions.claims.results import PRINTED, EntryAnswer, OptionMove, ResultFile
+from theodolite_reproductions.claims.results import (
+    PRINTED,
+    EntryAnswer,
+    OptionMove,
+    ResultFile,
+    stand_ins,
+)
 from theodolite_reproductions.sweeps.result import SweepRecord
 from theodolite_reproductions.sweeps.spec import read_sweep
 
@@ -83,62 +89,6 @@ OF_SWEEPS: dict[str, Callable[[SweepRecord], Answers]] = {
     "alignment_concepts": alignment_answers,
     "alignment_options": alignment_answers,
 }
-AS_PRINTED = (
-    "as in the paper: made by formula, MLP 7-64-64-3, five folds; reference heads of 20 epochs"
-)
-DIFFERS = {
-    "accepted_pasta": "the published votes; techniques named and scored by tables of one's own",
-    "detection_pets_monumai_camvid": "EfficientNet-lite0 on ImageNet, frozen; 3,093 images of "
-    "pets, facades and streets, 70 concepts, 1,280 units",
-    "faithfulness_attributes": "EfficientNet-lite0 on ImageNet, frozen; a ridge layer for CUB's "
-    "112 attributes of classes, 14 of them explained; 400 training and 200 test images, two "
-    "seeds",
-    "faithfulness_cifar": "ResNet-20 and its own last layer, 64 dimensions; CIFAR-10, 2,000 "
-    "training and 2,000 test images, methods with one seed, the check with three; segments of "
-    "HU-MCD are superpixels",
-    "faithfulness_cub": "EfficientNet-lite0 on ImageNet, frozen, and a linear layer for 25 species "
-    "of CUB, 1,280 dimensions; methods with two seeds, the check with four; the autoencoder on "
-    "pooled features, no HU-MCD",
-    "faithfulness_decoder": "ResNet-20 and its own last layer; CIFAR-10, 2,000 training and 2,000 "
-    "test images, one seed; the decoder is trained further for two epochs a set",
-    "faithfulness_regression": "EfficientNet-lite0 on ImageNet, frozen, and a ridge layer for the "
-    "log area of a pet's head, in standard deviations; 888 images, five seeds",
-    "leakage_tabulartoy": AS_PRINTED,
-    "leakage_tabulartoy_embeddings": AS_PRINTED,
-    "leakage_tabulartoy_related": AS_PRINTED,
-    "leakage_tabulartoy_tasks": f"{AS_PRINTED}; parity in place of the task with a product, which "
-    "a linear head solves",
-    "alignment_examples": "EfficientNet-lite0 on ImageNet, frozen; CUB with attributes of classes; "
-    "trained on four fifths of the training images",
-    "alignment_studies": "EfficientNet-lite0 on ImageNet, frozen; CUB with attributes of classes, "
-    "three seeds, maps of 1,200 test images; a part is a disc of 1/12 of the bird's box",
-    "leakage_3dshapes": "the numbers that make the images, with noise, and an MLP, in place of "
-    "images and a ResNet-18; 2,000 samples, three folds, no OIS",
-    "leakage_ham10k_concepts": "true concepts with noise and an MLP, in place of images and a "
-    "ViT-B/16; 3,445 images, two folds, no OIS",
-    "leakage_cub": "linear layers on features of a frozen EfficientNet-lite0; four weights of the "
-    "concepts, two folds, no OIS",
-    "leakage_dsprites": "the numbers that make the images and an MLP, in place of images and a "
-    "ResNet-18; 2,000 samples, no OIS",
-    "leakage_references": "concepts and labels only, no network: TabularToy, dSprites and 3dshapes "
-    "made by formula, CUB with 22 concepts of our choice where it is incomplete, HAM10000 with "
-    "3,445 images",
-    "alignment_concepts": "EfficientNet-lite0 on ImageNet, frozen; CUB with attributes of classes",
-    **{
-        f"detection_lite{size}_pets": f"EfficientNet-lite{size} on ImageNet, frozen; 888 images "
-        "of pets, the first 256 units"
-        for size in (1, 2)
-    },
-    "detection_options": "EfficientNet-lite0 on ImageNet, frozen; 888 images of pets, the first "
-    "256 units; the network's own accuracy on 24 breeds that are classes of ImageNet",
-    "accepted_own_words": "2,500 explanations of a language model, accepted or not by three "
-    "people, beside what others wrote of the same question; ties on ratings of words, 1 to 7",
-    "accepted_text_variants": "12,455 explanations in words with three votes, yes or no; MiniLM in "
-    "place of CLIP, 60 epochs",
-    "alignment_options": "EfficientNet-lite0 on ImageNet, frozen; CUB with attributes of classes, "
-    "location on 1,200 test images",
-}
-"""What took the place of the paper's data and network."""
 SWEEP, SCORES = "sweep.json", "scores.json"
 OCCASION = ("run.json", "progress.json", "report.html")
 PRODUCED, OCCASION_KEYS = "produced.json", ("seconds_scoring", "stored", "pieces")
@@ -176,7 +126,7 @@ def _of_run(folder: Path, protocol: Path) -> ResultFile:
     return ResultFile(
         protocol=spec.name, files={protocol.name: sha256_of(protocol)},
         metrics={score.metric: score.version for score in (*scores.scores, *_compared(folder))},
-        run=computed_digest(folder), code=record.code, differs=DIFFERS[spec.name],
+        run=computed_digest(folder), code=record.code, stand_in=stand_ins()[spec.name],
         answers=tuple(answers), moves=tuple(moves),
     )  # fmt: skip
 
@@ -218,7 +168,8 @@ def _of_sweep(folder: Path, protocol: Path) -> ResultFile:
     files = {path.name: sha256_of(path) for path in (protocol, protocol.parent / sweep.protocol)}
     return ResultFile(
         protocol=sweep.name, files=files, metrics=record.metrics, run=sha256_of(folder / SWEEP),
-        code=record.code, differs=DIFFERS[sweep.name], answers=tuple(answers), moves=tuple(moves),
+        code=record.code, stand_in=stand_ins()[sweep.name], answers=tuple(answers),
+        moves=tuple(moves),
     )  # fmt: skip
 
 

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import get_args
 
 from theodolite._storage.paths import all_or_nothing
 from theodolite._storage.text import read_text
@@ -12,29 +11,37 @@ from theodolite_reproductions.claims import words
 from theodolite_reproductions.claims.entry import Kind
 from theodolite_reproductions.claims.ledger import PAGES, ledger
 from theodolite_reproductions.claims.results import stored_results
-from theodolite_reproductions.claims.status import STATES, EntryStatus, counts, many_tests, statuses
-from theodolite_reproductions.claims.verdict import Word
+from theodolite_reproductions.claims.status import (
+    STANDINGS,
+    EntryStatus,
+    counts,
+    many_tests,
+    statuses,
+)
+from theodolite_reproductions.claims.verdict import CELL_WORDS
 
 BEGIN, END = "<!-- from the ledger -->", "<!-- end of the ledger -->"
 GROUPS: tuple[tuple[str, tuple[Kind, ...]], ...] = (
     ("Findings", ("finding", "ablation")),
+    ("Readings of figures, no claims of the paper", ("reading",)),
     ("Numbers and figures", ("number", "figure")),
     ("Definitions and algorithms", ("definition", "algorithm")),
     ("Options that the paper leaves open", ("option",)),
 )
-HEADS = ("entry, place", "what it says", "theirs", "ours", "verdict", "decided by", "not at hand")
+HEADS = (
+    "entry, place", "what it says", "theirs", "ours", "verdict", "decided by", "paper's own or not",
+)  # fmt: skip
 
 MOST_CELLS = 24
 """Of an entry with more, the page counts verdicts by choice; `papers findings show` has each."""
-WORDS: tuple[Word, ...] = get_args(Word)[:3]
 
 
 def rendered(page: str) -> str:
     """The part of a page: a table a group of entries, then all cells of those that have several."""
     known = _of_page(page)
     own = counts(known)[known[0].entry.paper]
-    states = ", ".join(f"{own[state]} {state}" for state in STATES)
-    parts = ["## Entry by entry", "", f"{len(known)} entries: {states}.", *_runs(known)]
+    standings = ", ".join(f"{own[name]} {name}" for name in STANDINGS if own[name])
+    parts = ["## Entry by entry", "", f"{len(known)} entries: {standings}.", *_runs(known)]
     for title, kinds in GROUPS:
         group = [status for status in known if status.entry.kind in kinds]
         if group:
@@ -47,25 +54,32 @@ def rendered_index() -> str:
     """Counts by paper, and what many tests mean."""
     known = statuses()
     table = counts(known)
+    papers = ledger().papers
     rows = [
-        [paper.paper, f"[{paper.page}]({paper.page}.md)",
-         *(str(table[paper.paper][state]) for state in STATES)]
-        for paper in ledger().papers
+        [name, str(sum(own[name] for own in table.values())),
+         *(str(table[paper.paper][name]) for paper in papers)]
+        for name in STANDINGS
     ]  # fmt: skip
-    total = [sum(table[paper][state] for paper in table) for state in STATES]
-    rows.append(["", "all", *map(str, total)])
+    heads = ["", "all", *(f"[{paper.name}]({paper.page}.md)" for paper in papers)]
     many = many_tests(known)
+    other = [
+        f"{status.entry.id} {status.with_cells_apart.word}"
+        for status in known
+        if status.entry.apart and status.verdict and status.with_cells_apart
+        and status.with_cells_apart.word != status.verdict.word
+    ]  # fmt: skip
     return "\n".join(
         [
-            *_table(("paper", "page", *STATES), rows),
+            *_table(heads, rows),
             "",
-            f"Tests with an interval: {many.tests}. Confirmed: {many.confirmed}; by chance "
-            f"{words.number(many.by_chance)} would be, if nothing were there. Confirmed after "
-            f"Holm's correction within their paper: {', '.join(sorted(many.surviving)) or 'none'}.",
+            "Over joined data sets accuracy differs by set, not by unit, so cells of the joined "
+            "run do not decide claims about accuracy. With them: "
+            f"{', '.join(other)}.",
             "",
-            f"Of the decided, {sum(status.by_its_own_tables for status in known)} rest on figures "
-            "that the paper prints itself and on nothing measured here; they are not among these "
-            "tests.",
+            f"Cells nearest to the papers' texts that test against 0: {many.tests}. For the claim: "
+            f"{many.supported}; by chance {words.number(many.by_chance)} would be, if nothing were "
+            "there. For the claim after Holm's correction within their paper: "
+            f"{', '.join(sorted(many.surviving)) or 'none'}.",
         ]
     )
 
@@ -103,7 +117,8 @@ def _row(status: EntryStatus) -> list[str]:
     entry = status.entry
     return [
         f"{entry.id}, {entry.where}", entry.states, words.printed_figures(entry.printed or {}),
-        words.ours(status), status.headline, words.decided_by(status), words.not_at_hand(status),
+        words.ours(status), words.headline(status), words.decided_by(status),
+        words.stand_ins(status) or words.not_at_hand(status),
     ]  # fmt: skip
 
 
@@ -111,7 +126,7 @@ def _runs(known: Sequence[EntryStatus]) -> list[str]:
     """The runs whose answers are shown, and what took the place of the paper's material."""
     names = {answer.entry for status in known for answer in status.answers}
     lines = [
-        f"- `{result.protocol}`, run {result.run[:12]}: {result.differs}."
+        f"- `{result.protocol}`, run {result.run[:12]}: {result.stand_in.notes}."
         for result in stored_results()
         if any(answer.entry in names for answer in result.answers)
     ]
@@ -119,17 +134,25 @@ def _runs(known: Sequence[EntryStatus]) -> list[str]:
 
 
 def _cells(known: Sequence[EntryStatus]) -> list[str]:
-    several = [status for status in known if len(status.verdicts) > 1]
+    several = [status for status in known if len(status.decided) > 1]
     rows = [
-        [status.entry.id, words.settings(answer), words.interval(answer), str(answer.n or ""),
-         words.optional(answer.min_detectable_effect), str(verdict)]
+        [status.entry.id, words.settings(cell.answer), words.interval(cell.answer),
+         str(cell.answer.n or ""), words.optional(cell.answer.min_detectable_effect),
+         f"{cell.word}{', apart' if status.is_apart(cell) else ''}"]
         for status in several
-        if len(status.verdicts) <= MOST_CELLS
-        for answer, verdict in status.verdicts
+        if len(status.decided) <= MOST_CELLS
+        for cell in status.decided
     ]  # fmt: skip
-    heads = ("entry", "cell", "effect", "units", "found in four of five runs", "verdict")
+    heads = (
+        "entry",
+        "cell",
+        "effect",
+        "units",
+        "found in 80 % of runs",
+        "for the claim or against",
+    )
     table = ["", "### Cell by cell", "", *_table(heads, rows)] if rows else []
-    return table + _by_choice([s for s in several if len(s.verdicts) > MOST_CELLS])
+    return table + _by_choice([s for s in several if len(s.decided) > MOST_CELLS])
 
 
 def _by_choice(known: Sequence[EntryStatus]) -> list[str]:
@@ -137,17 +160,17 @@ def _by_choice(known: Sequence[EntryStatus]) -> list[str]:
     rows = []
     for status in known:
         by_choice: dict[str, Counter[str]] = {}
-        for answer, verdict in status.verdicts:
-            for name, value in answer.settings.items():
-                by_choice.setdefault(words.choice(name, value), Counter())[verdict.word] += 1
+        for cell in status.decided:
+            for name, value in cell.answer.settings.items():
+                by_choice.setdefault(words.choice(name, value), Counter())[str(cell.word)] += 1
         rows += [
-            [status.entry.id, choice, *(str(own[word]) for word in WORDS)]
+            [status.entry.id, choice, *(str(own[word]) for word in CELL_WORDS)]
             for choice, own in by_choice.items()
         ]
     if not rows:
         return []
     text = "Each cell with its interval: `theodolite papers findings show ENTRY`."
-    table = _table(("entry", "cells with", *WORDS), rows)
+    table = _table(("entry", "cells with", *CELL_WORDS), rows)
     return ["", "### Cells by choice", "", text, "", *table]
 
 

@@ -2,7 +2,6 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -13,7 +12,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from theodolite._runs.engine.checkpoints import to_canonical_json
 from theodolite._storage.paths import sha256_of
 from theodolite._storage.records import describe_first_error
-from theodolite._storage.text import read_json, write_json
+from theodolite._storage.text import read_json, read_yaml, write_json
 from theodolite.errors import UnsafeInputError, VerificationError
 from theodolite.metrics.catalogue import catalogue
 from theodolite_reproductions.claims.entry import PaperPart, Reason
@@ -21,6 +20,8 @@ from theodolite_reproductions.claims.ledger import ledger
 
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Figure = float | str | None
+SAME = "same"
+StandIn = Annotated[str, Field(pattern=r"^(same|(part|stand-in): .+)$")]
 PRINTED = "printed_tables"
 """The name of answers that are computed from a paper's own printed figures, without a run."""
 PRINTED_FIGURES = re.compile(r"printed figures of paper (00[0-4])")
@@ -68,6 +69,26 @@ class EntryAnswer(PaperPart):
         return self
 
 
+class StandIns(PaperPart):
+    """What took the place of the paper's data, network, inputs and measured quantity."""
+
+    data: StandIn
+    network: StandIn
+    inputs: StandIn
+    quantity: StandIn
+    entries: tuple[str, ...] = ()
+    """The quantity is a stand-in for these alone; for all, where there are none."""
+    only: str = ""
+    """The data set of the run, for claims over several."""
+    notes: str = ""
+
+    def of(self, entry: str) -> dict[str, str]:
+        """What holds for an entry, by field."""
+        known = {"data": self.data, "network": self.network, "inputs": self.inputs}
+        elsewhere = bool(self.entries) and entry not in self.entries
+        return known | {"quantity": SAME if elsewhere else self.quantity}
+
+
 class OptionMove(PaperPart):
     """By how much a choice that the paper leaves open moves the effect of an entry."""
 
@@ -95,8 +116,7 @@ class ResultFile(PaperPart):
     """The digest of what the run computed."""
     code: str
     """The code of the run."""
-    differs: str
-    """Data and network that took the place of the paper's."""
+    stand_in: StandIns
     answers: tuple[EntryAnswer, ...]
     moves: tuple[OptionMove, ...] = ()
     seal: str = ""
@@ -168,10 +188,8 @@ def printed_digest(paper: str) -> str:
     return hashlib.sha256(to_canonical_json(figures).encode()).hexdigest()
 
 
-def answers_by_entry(results: Iterable[ResultFile]) -> Mapping[str, list[EntryAnswer]]:
-    """The answers to each entry, over all results."""
-    by_entry: dict[str, list[EntryAnswer]] = {}
-    for result in results:
-        for answer in result.answers:
-            by_entry.setdefault(answer.entry, []).append(answer)
-    return by_entry
+@cache
+def stand_ins() -> dict[str, StandIns]:
+    """What takes the place of the paper's material, by protocol."""
+    with as_file(files("theodolite_reproductions.claims") / "stand_ins.yaml") as path:
+        return {name: StandIns(**own) for name, own in read_yaml(path, "stand-ins").items()}

@@ -1,33 +1,58 @@
-"""Where each entry stands: proven by tests, decided by a run, not testable here, or open."""
+"""Where each entry stands: proven by tests, measured here, an option, not testable, or open."""
 
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
 from theodolite._stats.multiple import correct_holm
-from theodolite_reproductions.claims.entry import PaperEntry
+from theodolite_reproductions.claims.entry import ON_A_LINE, PaperEntry
 from theodolite_reproductions.claims.ledger import PaperLedger, ledger
 from theodolite_reproductions.claims.power import expected_by_chance
 from theodolite_reproductions.claims.results import (
     PRINTED,
+    SAME,
     EntryAnswer,
     OptionMove,
     ResultFile,
-    answers_by_entry,
+    StandIns,
     stored_results,
 )
 from theodolite_reproductions.claims.verdict import (
-    PaperVerdict,
-    counts_as_test,
-    not_testable,
-    verdict_of,
+    WORDS,
+    CellWord,
+    ClaimVerdict,
+    DecidedCell,
+    cell_word,
+    claim_verdict,
 )
 
-State = Literal["proven", "decided", "not testable here", "open"]
-STATES: tuple[State, ...] = ("proven", "decided", "not testable here", "open")
+State = Literal[
+    "proven", "measured here", "printed table", "option", "reading", "not testable here", "open"
+]
+STATES: tuple[State, ...] = (
+    "proven", "measured here", "printed table", "option", "reading", "not testable here", "open",
+)  # fmt: skip
+PROVEN, OPTION, READING = "proven by tests", "option, no claim", "reading, no claim"
+STANDINGS = (
+    PROVEN, *WORDS, "printed table: agrees", "printed table: disagrees", "printed table: undecided",
+    OPTION, READING, "not testable here", "open",
+)  # fmt: skip
+"""The rows of the table of all entries."""
+
+
+@dataclass(frozen=True)
+class EntryCell:
+    """One answer to an entry, with the run that it is from."""
+
+    answer: EntryAnswer
+    protocol: str
+    stand_in: StandIns
+    word: CellWord | None
+    """None without an interval, or where the cell cannot show it."""
 
 
 @dataclass(frozen=True)
@@ -35,69 +60,109 @@ class EntryStatus:
     """What is known of an entry."""
 
     entry: PaperEntry
-    answers: tuple[EntryAnswer, ...] = ()
+    cells: tuple[EntryCell, ...] = ()
     moves: tuple[OptionMove, ...] = ()
 
     @property
-    def verdicts(self) -> tuple[tuple[EntryAnswer, PaperVerdict], ...]:
-        """Of each cell that has one."""
+    def answers(self) -> tuple[EntryAnswer, ...]:
+        """Of all cells."""
+        return tuple(cell.answer for cell in self.cells)
+
+    @property
+    def decided(self) -> tuple[EntryCell, ...]:
+        """Cells with a word."""
+        return tuple(cell for cell in self.cells if cell.word is not None)
+
+    @property
+    def measured(self) -> tuple[EntryCell, ...]:
+        """Cells that were measured here and decide."""
         return tuple(
-            (answer, verdict)
-            for answer in self.answers
-            if (verdict := _verdict(self.entry, answer)) is not None
-        )
+            cell for cell in self.decided
+            if cell.protocol != PRINTED and not self.is_apart(cell)
+        )  # fmt: skip
+
+    def is_apart(self, cell: EntryCell) -> bool:
+        """Whether a cell is shown and does not decide."""
+        settings = {f"{name}={value}" for name, value in cell.answer.settings.items()}
+        return bool({cell.protocol, *settings} & set(self.entry.apart))
+
+    @property
+    def printed(self) -> tuple[EntryCell, ...]:
+        """Cells from figures that the paper prints itself."""
+        return tuple(cell for cell in self.decided if cell.protocol == PRINTED)
 
     @property
     def state(self) -> State:
-        """Options are decided by what they move; figures without the paper's data never are."""
+        """How the entry is counted; printed tables are never added to what is measured here."""
         if self.entry.proofs:
             return "proven"
-        if self.verdicts or self.moves:
-            return "decided"
+        if self.moves:
+            return "option"
+        if self.entry.kind == "reading":
+            return "reading"
+        if self.measured:
+            return "measured here"
+        if self.printed:
+            return "printed table"
         return "not testable here" if self.entry.reason else "open"
 
-    @property
-    def verdict(self) -> PaperVerdict | None:
-        """The headline: that of the cell nearest to the paper's text."""
-        if self.entry.proofs:
-            return PaperVerdict("confirmed")
-        for answer, verdict in self.verdicts:
-            if answer.nearest:
-                return verdict
-        if self.state == "not testable here" and self.entry.reason:
-            return not_testable(self.entry.reason)
-        return None
+    @cached_property
+    def verdict(self) -> ClaimVerdict | None:
+        """What all measured cells say together."""
+        return self._of(self.measured)
+
+    @cached_property
+    def printed_verdict(self) -> ClaimVerdict | None:
+        """What the paper's own printed figures say, in a column of its own."""
+        return self._of(self.printed)
 
     @property
-    def headline(self) -> str:
-        """In words, with how many cells agree."""
-        if self.entry.proofs:
-            return "confirmed by tests"
-        if self.moves:
-            looked_at = {move.entry for move in self.moves}
-            sure = {move.entry for move in self.moves if move.low > 0 or move.high < 0}
-            return f"moves {len(sure)} of {len(looked_at)} findings"
-        verdict, n = self.verdict, len(self.verdicts)
-        if verdict is None:
-            return "open"
-        whose = ", by the paper's own tables" if self.by_its_own_tables else ""
-        if n < 2:
-            return f"{verdict}{whose}"
-        alike = sum(other.word == verdict.word for _, other in self.verdicts)
-        return f"{verdict} in {alike} of {n}{whose}"
+    def with_cells_apart(self) -> ClaimVerdict | None:
+        """The verdict with the cells that are shown and do not decide."""
+        return self._of(tuple(cell for cell in self.decided if cell.protocol != PRINTED))
 
     @property
-    def by_its_own_tables(self) -> bool:
-        """Whether the verdict rests on figures that the paper prints, and on no run."""
-        return self.entry.protocol == PRINTED and bool(self.verdicts)
+    def standing(self) -> str:
+        """The row of the table that counts this entry."""
+        if self.verdict is not None and self.state == "measured here":
+            return self.verdict.word
+        if self.printed_verdict is not None and self.state == "printed table":
+            return f"printed table: {self.printed_verdict.agreement}"
+        named = {"proven": PROVEN, "option": OPTION, "reading": READING}
+        return named.get(self.state, self.state)
+
+    def stand_ins(self) -> dict[str, dict[str, str]]:
+        """What took the place of the paper's material, by protocol and field."""
+        used = {cell.protocol: cell.stand_in for cell in self.cells if cell.protocol != PRINTED}
+        return {name: self._fields(own) for name, own in used.items()}
+
+    def _fields(self, own: StandIns) -> dict[str, str]:
+        fields = own.of(self.entry.id)
+        if self.entry.scope == "across" and fields["data"] == SAME:
+            fields["data"] = f"part: {own.only} alone" if own.only else SAME
+        return fields
+
+    def _of(self, cells: tuple[EntryCell, ...]) -> ClaimVerdict | None:
+        if not cells:
+            return None
+        tested = self.entry.test.type in ON_A_LINE  # a p-value of another test is not of the claim
+        known = [
+            DecidedCell(
+                cell.word, cell.answer.settings, cell.answer.p if tested else None,
+                own=set(self._fields(cell.stand_in).values()) == {SAME},
+            )
+            for cell in cells if cell.word is not None
+        ]  # fmt: skip
+        return claim_verdict(known, across=self.entry.scope == "across")
 
 
-def _verdict(entry: PaperEntry, answer: EntryAnswer) -> PaperVerdict | None:
-    if answer.reason:
-        return not_testable(answer.reason)
-    if answer.low is None or answer.high is None or entry.kind == "option":
-        return None
-    return verdict_of(entry, answer.low, answer.high)
+def cell_of(entry: PaperEntry, answer: EntryAnswer, result: ResultFile) -> EntryCell:
+    """An answer with its word."""
+    word = None
+    shown = entry.kind == "option" or (entry.test.type == "figure" and entry.reason is not None)
+    if answer.low is not None and answer.high is not None and not answer.reason and not shown:
+        word = cell_word(entry, answer.low, answer.high, answer.n)
+    return EntryCell(answer, result.protocol, result.stand_in, word)
 
 
 def statuses(
@@ -105,49 +170,51 @@ def statuses(
 ) -> tuple[EntryStatus, ...]:
     """All entries with what the stored results say; withdrawn ones are left out."""
     stored = tuple(stored_results() if results is None else results)
-    answers = answers_by_entry(stored)
+    cells: dict[str, list[tuple[EntryAnswer, ResultFile]]] = {}
     moves: dict[str, list[OptionMove]] = {}
     for result in stored:
+        for answer in result.answers:
+            cells.setdefault(answer.entry, []).append((answer, result))
         for move in result.moves:
             moves.setdefault(move.option, []).append(move)
     return tuple(
-        EntryStatus(entry, tuple(answers.get(entry.id, ())), tuple(moves.get(entry.id, ())))
+        EntryStatus(
+            entry,
+            tuple(cell_of(entry, *own) for own in cells.get(entry.id, ())),
+            tuple(moves.get(entry.id, ())),
+        )
         for entry in (papers or ledger()).entries
         if entry.withdrawn is None
     )
 
 
 def counts(known: Iterable[EntryStatus]) -> dict[str, Counter[str]]:
-    """Return how many entries of each paper are in which state."""
+    """Return how many entries of each paper stand where."""
     table: dict[str, Counter[str]] = {}
     for status in known:
-        table.setdefault(status.entry.paper, Counter())[status.state] += 1
+        table.setdefault(status.entry.paper, Counter())[status.standing] += 1
     return table
 
 
 @dataclass(frozen=True)
 class ManyTests:
-    """What having made many tests means for the confirmed ones."""
+    """What having made many tests means for the claims that one cell supports."""
 
     tests: int
-    confirmed: int
+    supported: int
     by_chance: float
-    """So many would be confirmed if nothing were there."""
+    """So many would be supported if nothing were there."""
     surviving: frozenset[str]
-    """Entries that stay confirmed under Holm's correction within their paper."""
+    """Entries that stay supported under Holm's correction within their paper."""
 
 
 def many_tests(known: Iterable[EntryStatus], alpha: float = 0.05) -> ManyTests:
-    """Over the headline cells of all entries that were tested here against 0.
-
-    What a paper's own tables say of its claims is no test of ours.
-    """
+    """Over the cells nearest to the papers' texts, of all entries tested here against 0."""
     tested = [
-        (status.entry, answer.p, verdict.word)
+        (status.entry, cell.answer.p, cell.word)
         for status in known
-        for answer, verdict in status.verdicts
-        if not status.by_its_own_tables
-        if answer.nearest and answer.p is not None and counts_as_test(status.entry.test.type)
+        for cell in status.measured
+        if cell.answer.nearest and cell.answer.p is not None and status.entry.test.type in ON_A_LINE
     ]
     surviving: set[str] = set()
     for paper in {entry.paper for entry, _, _ in tested}:
@@ -156,7 +223,7 @@ def many_tests(known: Iterable[EntryStatus], alpha: float = 0.05) -> ManyTests:
         surviving |= {
             entry.id
             for (entry, _, word), p in zip(own, np.asarray(corrected), strict=True)
-            if word == "confirmed" and p <= alpha
+            if word == "for" and p <= alpha
         }
-    confirmed = sum(word == "confirmed" for _, _, word in tested)
-    return ManyTests(len(tested), confirmed, expected_by_chance(len(tested)), frozenset(surviving))
+    supported = sum(word == "for" for _, _, word in tested)
+    return ManyTests(len(tested), supported, expected_by_chance(len(tested)), frozenset(surviving))

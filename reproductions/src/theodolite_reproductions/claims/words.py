@@ -1,10 +1,11 @@
 """Figures, cells and verdicts of entries as short texts."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from theodolite_reproductions.claims.results import EntryAnswer, Figure, OptionMove
-from theodolite_reproductions.claims.status import EntryStatus
+from theodolite_reproductions.claims.results import SAME, EntryAnswer, Figure, OptionMove
+from theodolite_reproductions.claims.status import OPTION, PROVEN, READING, EntryCell, EntryStatus
 
 MOST = 110
 """Characters of the printed figures that a cell of a table shows."""
@@ -70,6 +71,82 @@ def interval(answer: EntryAnswer) -> str:
     if answer.effect is None or answer.low is None or answer.high is None:
         return ""
     return f"{number(answer.effect)} [{number(answer.low)}, {number(answer.high)}]"
+
+
+def headline(status: EntryStatus) -> str:
+    """Where an entry stands, in words, with how many cells say so."""
+    entry, state = status.entry, status.state
+    if state == "proven":
+        return PROVEN
+    if state == "option":
+        looked_at = {moved.entry for moved in status.moves}
+        sure = {moved.entry for moved in status.moves if moved.low > 0 or moved.high < 0}
+        return f"{OPTION}: moves {len(sure)} of {len(looked_at)} findings"
+    if state == "reading":
+        return f"{READING}: {_of_cells(status.measured or status.printed)}"
+    said, beside = _measured(status), _printed(status)
+    if said or beside:
+        return "; ".join(part for part in (said, beside) if part)
+    if entry.reason and entry.estimate:
+        return f"{entry.reason} ({entry.estimate})"
+    return f"not testable here ({entry.reason})" if entry.reason else "open"
+
+
+def _printed(status: EntryStatus) -> str:
+    verdict = status.printed_verdict
+    if verdict is None:
+        return ""
+    cells = f" ({_of_cells(status.printed)})" if len(status.printed) > 1 else ""
+    return f"by the paper's own printed table: {verdict.agreement}{cells}"
+
+
+def _measured(status: EntryStatus) -> str:
+    if status.verdict is None:
+        return ""
+    said: str = status.verdict.word
+    if said == "does not carry over" and (to := elsewhere(status)):
+        said = f"{said} to {to}"
+    quantities = {fields["quantity"] for fields in status.stand_ins().values()} - {SAME}
+    if quantities:
+        said += f" ({', '.join(sorted(_name(quantity) for quantity in quantities))})"
+    if len(status.measured) > 1:
+        said += f", {_of_cells(status.measured)}"
+    return said + _detectable(status) if said.startswith("undecided") else said
+
+
+def _of_cells(cells: Sequence[EntryCell]) -> str:
+    many = Counter(cell.word for cell in cells)
+    against = many["against"] + many["null"]
+    return f"{many['for']} of {len(cells)} cells for, {against} against"
+
+
+def _detectable(status: EntryStatus) -> str:
+    known = [cell.answer.min_detectable_effect for cell in status.measured]
+    least = min((value for value in known if value is not None), default=None)
+    return "" if least is None else f", would find {number(least)}"
+
+
+def elsewhere(status: EntryStatus) -> str:
+    """The data and the networks that are not the paper's."""
+    fields = status.stand_ins().values()
+    names = [_name(own[field]) for field in ("data", "network") for own in fields]
+    return "; ".join(dict.fromkeys(name for name in names if name != SAME))
+
+
+def _name(stand_in: str) -> str:
+    return stand_in.partition(": ")[2] or stand_in
+
+
+def stand_ins(status: EntryStatus) -> str:
+    """What is the paper's and what took its place, field by field, for each run."""
+    own = status.stand_ins()
+    rows = {
+        name: "; ".join(f"{field}: {value}" for field, value in fields.items())
+        for name, fields in own.items()
+    }
+    if len(set(rows.values())) == 1:
+        return next(iter(rows.values()))
+    return " · ".join(f"`{name}`: {row}" for name, row in rows.items())
 
 
 def ours(status: EntryStatus) -> str:

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -19,36 +19,41 @@ Results = Annotated[
 
 
 def findings_list(
-    paper: Annotated[str | None, typer.Option(help="List one paper only: 000 to 004")] = None,
+    paper: Annotated[
+        str | None, typer.Option(help="List one paper only, such as makinwa2022")
+    ] = None,
     kind: Annotated[
         str | None, typer.Option(help="List one kind only, such as finding or definition")
     ] = None,
     verdict: Annotated[
-        str | None, typer.Option(help="List one verdict or state only, such as open")
+        str | None, typer.Option(help="List one verdict only, such as 'holds here'")
     ] = None,
     results: Results = None,
     as_json: Json = False,
 ) -> None:
     """List the claims of five papers, with verdicts."""
     from theodolite.cli.tables import print_table
-    from theodolite_reproductions.claims.status import STATES
-    from theodolite_reproductions.claims.verdict import Word
+    from theodolite_reproductions.claims.ledger import ledger
+    from theodolite_reproductions.claims.status import STANDINGS, STATES
+    from theodolite_reproductions.claims.words import headline
 
     known = _known(results)
-    _check("paper", paper, {status.entry.paper for status in known})
+    papers = {own.name: own.paper for own in ledger().papers}
+    _check("paper", paper, set(papers))
     _check("kind", kind, {status.entry.kind for status in known})
-    _check("verdict", verdict, {*get_args(Word), *STATES})
+    _check("verdict", verdict, {*STANDINGS, *STATES})
     chosen = [
         status
         for status in known
-        if paper in (None, status.entry.paper)
+        if paper is None
+        or papers[paper] == status.entry.paper
         and kind in (None, status.entry.kind)
-        and verdict in (None, status.state, _word(status))
+        and verdict in (None, status.state, status.standing)
     ]
     if as_json:
         typer.echo(json.dumps([_as_json(status) for status in chosen], indent=1))
         return
-    rows = [(s.entry.id, s.entry.kind, s.entry.states, s.headline) for s in chosen]
+    rows = [(s.entry.id, s.entry.kind, s.entry.states, headline(s)) for s in chosen]
     print_table(("entry", "kind", "what it says", "verdict"), rows)
 
 
@@ -77,32 +82,43 @@ def findings_show(
         ("ours", words.ours(status)),
         ("test", f"{test.type}: {test.quantity or ''}"),
         ("smallest effect or margin", "" if against is None else words.number(against)),
-        ("verdict", status.headline),
+        ("verdict", words.headline(status)),
         ("decided by", words.decided_by(status).replace("`", "")),
+        ("paper's own or not", words.stand_ins(status).replace("`", "")),
         ("not at hand", words.not_at_hand(status)),
-        *(("cell", f"{words.settings(answer)}: {words.interval(answer)}, {answer.n} {answer.unit}, "
-           f"{verdict}") for answer, verdict in status.verdicts),
+        *(("thresholds", f"{name}: {source}") for name, source in entry.thresholds_from.items()),
+        *(("cell", f"{words.settings(cell.answer)}: {words.interval(cell.answer)}, {cell.answer.n} "
+           f"{cell.answer.unit}, {cell.word}") for cell in status.decided),
         *(("option", words.move(move)) for move in status.moves),
     ]  # fmt: skip
     print_table(("", ""), [row for row in rows if row[1]])
 
 
 def findings_status(results: Results = None, as_json: Json = False) -> None:
-    """Count entries by paper and state."""
+    """Count entries by paper and verdict."""
     from theodolite.cli.tables import print_table
-    from theodolite_reproductions.claims.status import STATES, counts, many_tests
+    from theodolite_reproductions.claims.ledger import ledger
+    from theodolite_reproductions.claims.status import STANDINGS, counts, many_tests
 
     known = _known(results)
     table, many = counts(known), many_tests(known)
+    names = {own.paper: own.name for own in ledger().papers}
     if as_json:
-        content = {paper: {s: own[s] for s in STATES} for paper, own in table.items()}
+        content = {names[paper]: {s: own[s] for s in STANDINGS} for paper, own in table.items()}
         typer.echo(json.dumps(content, indent=1))
         return
-    rows = [[paper, *(str(own[state]) for state in STATES)] for paper, own in table.items()]
-    rows.append(["all", *(str(sum(own[s] for own in table.values())) for s in STATES)])
-    print_table(("paper", *STATES), rows, right=(1, 2, 3, 4))
+    rows = [
+        [
+            name,
+            str(sum(own[name] for own in table.values())),
+            *(str(own[name]) for own in table.values()),
+        ]
+        for name in STANDINGS
+        for own in [[standing[name] for standing in table.values()]]
+    ]
+    print_table(("", "all", *(names[paper] for paper in table)), rows, right=(1, 2, 3, 4, 5, 6))
     typer.echo(
-        f"{many.tests} tests with an interval, {many.confirmed} confirmed, "
+        f"{many.tests} nearest cells test against 0, {many.supported} are for the claim, "
         f"{many.by_chance:.1f} by chance; {len(many.surviving)} after Holm's correction"
     )
 
@@ -217,18 +233,18 @@ def _check(what: str, value: str | None, known: set[str]) -> None:
         raise UnsafeInputError(what, f"{value!r}", f"one of {', '.join(sorted(known))}")
 
 
-def _word(status: "EntryStatus") -> str | None:
-    return None if status.verdict is None else status.verdict.word
-
-
 def _as_json(status: "EntryStatus") -> dict[str, Any]:
+    from theodolite_reproductions.claims.words import headline
+
     return {
-        "entry": status.entry.model_dump(mode="json"),
+        "entry": status.entry.model_dump(mode="json", by_alias=True),
         "state": status.state,
-        "verdict": None if status.verdict is None else str(status.verdict),
+        "verdict": status.standing,
+        "headline": headline(status),
+        "stand_in": status.stand_ins(),
         "cells": [
-            answer.model_dump(mode="json") | {"verdict": str(verdict)}
-            for answer, verdict in status.verdicts
+            cell.answer.model_dump(mode="json") | {"protocol": cell.protocol, "word": cell.word}
+            for cell in status.decided
         ],
         "moves": [move.model_dump(mode="json") for move in status.moves],
     }

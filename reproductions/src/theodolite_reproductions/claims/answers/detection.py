@@ -218,7 +218,7 @@ def _chosen(scores: UnitScores) -> Iterator[EntryAnswer]:
         single = np.where(length > 0, length == 1, np.nan)
         share[way] = PER_CENT * scores.resamples.mean(single)
     n = int((scores.column(CHOSEN, "length") > 0).sum())
-    for entry, way, line in (("P003-F0-13", CHOSEN, 75), ("P003-F0-14", STOPPED, 50)):
+    for entry, way, line in (("P003-F0-13", CHOSEN, 50), ("P003-F0-14", STOPPED, 50)):
         ours = {"one concept": float(share[way][0])}
         yield answer_from(entry, share[way] - line, scores.resamples, n, {}, ours, nearest=True)
     yield EntryAnswer(

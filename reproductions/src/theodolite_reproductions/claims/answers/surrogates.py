@@ -290,7 +290,7 @@ def _middle(run: ClassifierRun) -> Iterator[EntryAnswer]:
     both = np.mean(np.stack(list(shares.values())), axis=0)
     for name, share in {"mean of all": both, **shares}.items():
         yield answer_from(
-            "P002-F0-13", share - 0.5, resamples.images, n,
+            "P002-F0-13", share, resamples.images, n,
             {"data": run.data, "layer and method": name}, {"share missed": float(share[0])},
             nearest=name == "mean of all",
         )  # fmt: skip
