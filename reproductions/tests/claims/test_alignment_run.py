@@ -15,7 +15,7 @@ from theodolite_reproductions.claims.answers.alignment_run import (
 from theodolite_reproductions.claims.answers.resampled import UnitResamples
 from theodolite_reproductions.claims.ledger import ledger
 from theodolite_reproductions.claims.results import EntryAnswer
-from theodolite_reproductions.claims.verdict import verdict_of
+from theodolite_reproductions.claims.verdict import cell_word
 
 CLASSES, IMAGES = 200, 1000
 EYES, BIRDS = 50, (17, 24)
@@ -80,7 +80,7 @@ def planted(folder: Path) -> None:
 
 def verdicts(answers: list[EntryAnswer], **cell: str) -> dict[str, str]:
     return {
-        a.entry: str(verdict_of(ledger().entry(a.entry), a.low, a.high))
+        a.entry: str(cell_word(ledger().entry(a.entry), a.low, a.high))
         for a in answers
         if a.low is not None and a.high is not None
         and (a.nearest if not cell else cell.items() <= a.settings.items())
@@ -93,11 +93,11 @@ def test_planted_studies_get_their_verdicts(tmp_path: Path) -> None:
     answers += examples_answers(tmp_path)[0]
     words = verdicts(answers)
     for entry in ("T6-01", "T6-03", "T7-02", "F0-09", "F0-14", "F0-15", "F0-18"):
-        assert words[f"P000-{entry}"] == "confirmed", entry
-    assert words["P000-F0-10"] == "confirmed"
-    assert words["P000-F0-16"] == "confirmed (smaller)", "0.02 more than its share"
-    assert words["P000-F0-17"].startswith("contradicted")
-    assert verdicts(answers, values="logit")["P000-F0-18"] == "confirmed", "by value"
+        assert words[f"P000-{entry}"] == "for", entry
+    assert words["P000-F0-10"] == "for"
+    assert words["P000-F0-16"] == "for", "0.02 more than its share"
+    assert words["P000-F0-17"] in ("against", "null")
+    assert verdicts(answers, values="logit")["P000-F0-18"] == "for", "by value"
     by = {a.entry: a for a in answers if a.nearest}
     assert by["P000-T6-02"].effect == pytest.approx(1) and by["P000-T6-02"].ours["negative"] == 48
     assert by["P000-F0-14"].effect == pytest.approx(20, abs=0.2)

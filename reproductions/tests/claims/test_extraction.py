@@ -18,7 +18,7 @@ from theodolite_reproductions.claims.answers.alignment import OPTIONS, alignment
 from theodolite_reproductions.claims.extraction import result_of
 from theodolite_reproductions.claims.ledger import ledger
 from theodolite_reproductions.claims.results import EntryAnswer, read_result, write_result
-from theodolite_reproductions.claims.verdict import verdict_of
+from theodolite_reproductions.claims.verdict import cell_word
 from theodolite_reproductions.protocols import PROTOCOLS
 from theodolite_reproductions.sweeps.cells import cells_of
 from theodolite_reproductions.sweeps.result import (
@@ -38,7 +38,7 @@ UNITS = 300
 def words(answers: list[EntryAnswer]) -> dict[str, str]:
     """The headline of each entry."""
     return {
-        a.entry: str(verdict_of(ledger().entry(a.entry), a.low, a.high))
+        a.entry: str(cell_word(ledger().entry(a.entry), a.low, a.high))
         for a in answers
         if a.nearest and a.low is not None and a.high is not None
     }
@@ -89,10 +89,10 @@ def test_planted_units_get_their_verdicts(tmp_path: Path) -> None:
         "P003-F0-07",
         "P003-F0-13",
     ):
-        assert verdicts[entry] == "confirmed", entry
-    assert verdicts["P003-F0-02"] == "contradicted", "all prefer one concept"
-    assert verdicts["P003-F0-14"] == "contradicted", "none has one concept"
-    assert verdicts["P003-F0-06"].startswith("contradicted"), "accuracy of both is noise"
+        assert verdicts[entry] == "for", entry
+    assert verdicts["P003-F0-02"] == "against", "all prefer one concept"
+    assert verdicts["P003-F0-14"] == "against", "none has one concept"
+    assert verdicts["P003-F0-06"] in ("against", "null"), "accuracy of both is noise"
     by = {a.entry: a for a in answers if a.nearest}
     r = np.corrcoef(three["detection_accuracy"], three["accuracy_either"])[0, 1]
     assert by["P003-F0-05"].effect == pytest.approx(r) and by["P003-F0-05"].n == UNITS
@@ -125,7 +125,7 @@ def test_sweeps_answer_cell_by_cell_in_the_papers_units() -> None:
     first = next(a for a in answers if a.entry == "P000-F0-01" and a.nearest)
     assert (first.effect, first.low, first.high) == pytest.approx((30, 20, 40)), "points"
     assert first.ours == pytest.approx({"score": 50, "taken off": 20}) and first.n == 200
-    assert str(verdict_of(ledger().entry("P000-F0-01"), 20, 40)) == "confirmed"
+    assert str(cell_word(ledger().entry("P000-F0-01"), 20, 40)) == "for"
     assert sum(a.entry == "P000-F0-01" for a in answers) == len(record.cells)
     assert sum(a.nearest for a in answers if a.entry == "P000-F0-01") == 1
     assert first.unit == "classes"

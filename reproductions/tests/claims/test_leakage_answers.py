@@ -28,7 +28,7 @@ from theodolite_reproductions.claims.answers.leakage_images import (
 from theodolite_reproductions.claims.answers.leakage_references import ROWS, reference_answers
 from theodolite_reproductions.claims.ledger import ledger
 from theodolite_reproductions.claims.results import EntryAnswer
-from theodolite_reproductions.claims.verdict import verdict_of
+from theodolite_reproductions.claims.verdict import cell_word
 from theodolite_reproductions.protocols import PROTOCOLS
 
 
@@ -75,15 +75,15 @@ def test_heads_are_held_against_the_printed_table(tmp_path: Path) -> None:
 
     def word(answer: EntryAnswer) -> str:
         assert answer.low is not None and answer.high is not None
-        return str(verdict_of(ledger().entry(answer.entry), answer.low, answer.high))
+        return str(cell_word(ledger().entry(answer.entry), answer.low, answer.high))
 
     words = {
         (a.entry, a.settings["column"], a.settings["epochs"]): word(a)
         for a in answers
         if a.effect is not None
     }
-    assert words.pop(("P001-T3-01", "misspecified", "converged")) == "contradicted"
-    assert set(words.values()) == {"confirmed"} and len(words) == 3 * 8 - 1 + 3
+    assert words.pop(("P001-T3-01", "misspecified", "converged")) == "against"
+    assert set(words.values()) == {"for"} and len(words) == 3 * 8 - 1 + 3
     nearest = {a.entry: a.settings["column"] for a in answers if a.nearest}
     assert nearest == {f"P001-T3-0{n}": "incomplete" for n in (1, 2, 3)} | {
         "P001-T3-04": "complete"
@@ -134,7 +134,7 @@ def planted_bottlenecks(protocol: str) -> list[ComparedRecord]:
 
 def headlines(answers: list[EntryAnswer]) -> dict[str, str]:
     return {
-        a.entry: str(verdict_of(ledger().entry(a.entry), a.low, a.high))
+        a.entry: str(cell_word(ledger().entry(a.entry), a.low, a.high))
         for a in answers
         if a.nearest and a.low is not None and a.high is not None
     }
@@ -145,10 +145,10 @@ def test_planted_bottlenecks_on_dsprites_and_cub(tmp_path: Path) -> None:
     write_record(tmp_path / COMPARED, ComparedFile(models=models))
     answers, moves = dsprites_answers(tmp_path)
     found = headlines(answers)
-    assert found.pop("P001-T2-05") != "confirmed", "what does not vary follows nothing"
+    assert found.pop("P001-T2-05") != "for", "what does not vary follows nothing"
     assert not moves and found == {
-        "P001-T2-02": "confirmed", "P001-F0-21": "confirmed",
-        "P001-F0-22": "contradicted (absent)", "P001-F0-29": "confirmed",
+        "P001-T2-02": "for", "P001-F0-21": "for",
+        "P001-F0-22": "null", "P001-F0-29": "for",
     }  # fmt: skip
     table = {(a.entry, a.settings.get("score")): a for a in answers}
     assert (table["P001-T2-02", "ICL"].n, table["P001-T2-05", "CTL"].n) == (12, 8)
@@ -158,7 +158,7 @@ def test_planted_bottlenecks_on_dsprites_and_cub(tmp_path: Path) -> None:
     birds = planted_bottlenecks("leakage_cub.yaml")
     write_record(tmp_path / COMPARED, ComparedFile(models=birds))
     answers, _ = cub_answers(tmp_path)
-    assert headlines(answers) == {"P001-T2-07": "confirmed"}
+    assert headlines(answers) == {"P001-T2-07": "for"}
     with pytest.raises(UnsafeInputError, match="four or more"):
         list(table_2("P001-T2-07", birds[:3], {}, "features"))
 
@@ -168,9 +168,9 @@ def test_planted_bottlenecks_without_images(tmp_path: Path) -> None:
         tmp_path / COMPARED, ComparedFile(models=planted_bottlenecks("leakage_3dshapes.yaml"))
     )
     answers, _ = shapes3d_answers(tmp_path)
-    assert headlines(answers)["P001-T2-03"] == "confirmed" != headlines(answers)["P001-T2-06"]
+    assert headlines(answers)["P001-T2-03"] == "for" != headlines(answers)["P001-T2-06"]
     assert {(a.n, a.settings["inputs"]) for a in answers} == {(14, "numbers with noise")}
     lesions = planted_bottlenecks("leakage_ham10k_concepts.yaml")
     write_record(tmp_path / COMPARED, ComparedFile(models=lesions))
     answers, _ = ham10k_answers(tmp_path)
-    assert headlines(answers) == {"P001-T2-08": "confirmed"} and answers[0].n == 18
+    assert headlines(answers) == {"P001-T2-08": "for"} and answers[0].n == 18

@@ -18,7 +18,7 @@ from theodolite._verdicts.scores_file import (
 from theodolite_reproductions.claims.answers import acceptance, detection_options
 from theodolite_reproductions.claims.answers.detection import LENGTHS
 from theodolite_reproductions.claims.ledger import ledger
-from theodolite_reproductions.claims.verdict import verdict_of
+from theodolite_reproductions.claims.verdict import cell_word
 from theodolite_reproductions.datasets.votes.word_overlap import bleu, longest_common, overlaps
 from theodolite_reproductions.findings.leakage import FindingsFile
 from theodolite_reproductions.findings.vote_correlations import (
@@ -144,16 +144,16 @@ def test_variants_of_a_learned_score(tmp_path: Path) -> None:
     assert none == [] and not any(a.nearest for a in answers)
     words = {
         (a.entry, a.settings.get("difference")): str(
-            verdict_of(ledger().entry(a.entry), a.low or 0.0, a.high or 0.0)
+            cell_word(ledger().entry(a.entry), a.low or 0.0, a.high or 0.0)
         )
         for a in answers
     }
-    assert words["P004-AB-03", "linear minus lasso"] == "confirmed"
-    assert words["P004-AB-03", "linear minus MLP"] == "contradicted (reversed)"
-    assert words["P004-AB-01", "mode minus mean"] == "contradicted (absent)"
-    assert words["P004-F0-15", "embedding minus embedding and label"] == "confirmed"
-    assert words["P004-F0-13", "person minus scorer"] == "confirmed"
-    assert words["P004-F0-14", "none minus question"] == "confirmed"
+    assert words["P004-AB-03", "linear minus lasso"] == "for"
+    assert words["P004-AB-03", "linear minus MLP"] == "against"
+    assert words["P004-AB-01", "mode minus mean"] == "null"
+    assert words["P004-F0-15", "embedding minus embedding and label"] == "for"
+    assert words["P004-F0-13", "person minus scorer"] == "for"
+    assert words["P004-F0-14", "none minus question"] == "for"
 
 
 def test_peoples_own_words_and_ties(tmp_path: Path) -> None:

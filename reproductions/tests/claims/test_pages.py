@@ -11,9 +11,10 @@ from support.runs.command_line import theodolite
 from theodolite.errors import UnsafeInputError
 from theodolite_reproductions.claims.ledger import PAGES, ledger
 from theodolite_reproductions.claims.pages import BEGIN, END, rendered, with_part, write_pages
-from theodolite_reproductions.claims.results import EntryAnswer, OptionMove, stored_results
+from theodolite_reproductions.claims.results import OptionMove, stored_results
 from theodolite_reproductions.claims.status import EntryStatus, statuses
-from theodolite_reproductions.claims.words import not_at_hand, ours, printed_figures
+from theodolite_reproductions.claims.verdict import CELL_WORDS
+from theodolite_reproductions.claims.words import headline, not_at_hand, ours, printed_figures
 from theodolite_reproductions.datasets.tabular_toy import tabular_toy
 from theodolite_reproductions.protocols import PROTOCOLS
 
@@ -58,10 +59,10 @@ def test_many_cells_are_counted_by_choice() -> None:
         r"^\| (P000-F0-01) \| projection (\w+) \| (.*) \|$", rendered("alignment"), re.M
     )
     assert [choice for _, choice, _ in rows] == ["dot", "margin", "centered"]
-    cells = by_id["P000-F0-01"].verdicts
+    cells = by_id["P000-F0-01"].decided
     for _, choice, counts in rows:
-        own = [v.word for a, v in cells if a.settings["pipeline.projection"] == choice]
-        expected = [own.count(word) for word in ("confirmed", "contradicted", "underpowered")]
+        own = [c.word for c in cells if c.answer.settings["pipeline.projection"] == choice]
+        expected = [own.count(word) for word in CELL_WORDS]
         assert [int(n) for n in counts.split(" | ")] == expected and sum(expected) == len(cells) / 3
 
 
@@ -72,7 +73,7 @@ def test_options_say_how_many_findings_they_surely_move() -> None:
         for entry, (low, high) in ends.items()
     )  # fmt: skip
     status = EntryStatus(ledger().entry("P000-O-01"), (), moves)
-    assert status.headline == "moves 2 of 3 findings"
+    assert headline(status) == "option, no claim: moves 2 of 3 findings"
 
 
 def test_pages_are_written_between_their_marks(tmp_path: Path) -> None:
@@ -119,39 +120,33 @@ def test_figures_keep_the_papers_digits() -> None:
     assert table is not None and "112 values" in printed_figures(table)
 
 
-def test_each_verdict_and_each_reason_in_words() -> None:
-    entry = ledger().entry("P003-F0-05")
-    ends = {
-        (0.2, 0.3): "confirmed",
-        (-0.1, 0.3): "underpowered",
-        (-0.3, -0.2): "contradicted (reversed)",
-    }
-    for (low, high), words in ends.items():
-        answer = EntryAnswer(entry=entry.id, nearest=True, effect=low, low=low, high=high)
-        assert EntryStatus(entry, (answer,)).headline == words
+def test_each_reason_in_words() -> None:
     by_reason = {status.entry.reason: status for status in statuses() if not status.answers}
     assert not_at_hand(by_reason["no people"]) == "votes of PASTA"
     assert not_at_hand(by_reason["no network"]) == "seven networks of PASTA"
     assert not_at_hand(by_reason["no data"]) and not not_at_hand(by_reason["paper cites another"])
+    (slow,) = (status for status in statuses() if status.entry.estimate)
+    assert headline(slow).startswith("not run: CPU time (22 CPU-min")
     beside = next(status for status in statuses() if status.entry.id == "P003-T5-01")
     assert ours(beside) == "one concept 96.2"
 
 
 def test_the_commands(tmp_path: Path) -> None:
     status = json.loads(theodolite("papers", "findings", "status", "--json").stdout)
-    assert sum(sum(states.values()) for states in status.values()) == 300
-    assert "after Holm's correction" in theodolite("papers", "findings", "status").stdout
-    listed = json.loads(theodolite("papers", "findings", "list", "--paper", "003", "--kind", "finding",
-                                   "--verdict", "contradicted", "--json").stdout)  # fmt: skip
+    assert sum(sum(own.values()) for own in status.values()) == 300
+    table = theodolite("papers", "findings", "status").stdout
+    assert "after Holm's correction" in table and "makinwa2022" in table
+    listed = json.loads(theodolite("papers", "findings", "list", "--paper", "makinwa2022", "--kind",
+                                   "finding", "--verdict", "holds here", "--json").stdout)  # fmt: skip
     assert "P003-F0-05" in [row["entry"]["id"] for row in listed]
-    assert all(row["verdict"].startswith("contradicted") for row in listed)
+    assert {row["verdict"] for row in listed} == {"holds here"}
     shown = theodolite("papers", "findings", "show", "P003-F0-06").stdout
-    assert shown.count("cell ") >= 8 and re.search(r"in 4 of \d+", shown)
+    assert shown.count("cell ") >= 8 and "accuracy of a ridge probe" in shown
     none = json.loads(
         theodolite("papers", "findings", "status", "--results", tmp_path, "--json").stdout
     )
-    assert none["003"]["decided"] == 0
-    for wrong in (["show", "P999"], ["list", "--paper", "005"], ["list", "--verdict", "true"]):
+    assert none["makinwa2022"]["holds here"] == 0
+    for wrong in (["show", "P999"], ["list", "--paper", "003"], ["list", "--verdict", "true"]):
         result = theodolite("papers", "findings", *wrong)
         assert result.returncode != 0 and result.stderr.startswith("theodolite: ")
 

@@ -16,6 +16,7 @@ from theodolite_reproductions.claims.results import (
     stored_results,
 )
 from theodolite_reproductions.claims.status import EntryStatus, many_tests, statuses
+from theodolite_reproductions.claims.words import headline
 
 STORED = next(result for result in stored_results() if result.protocol == PRINTED)
 
@@ -117,8 +118,12 @@ def test_variances_are_those_of_the_analysis_of_variance() -> None:
 
 def test_whose_figures_they_are_is_said() -> None:
     known = {status.entry.id: status for status in statuses()}
-    assert known["P004-F0-01"].headline == "confirmed in 3 of 4, by the paper's own tables"
-    assert not known["P003-F0-01"].by_its_own_tables
-    own = [status for status in known.values() if status.by_its_own_tables]
-    assert many_tests(own).tests == 0, "they are no tests of ours"
-    assert EntryStatus(ledger().entry("P004-F0-01")).headline == "open"
+    assert headline(known["P004-F0-01"]) == (
+        "by the paper's own printed table: agrees (3 of 4 cells for, 0 against)"
+    )
+    assert known["P004-T12-02"].standing == "printed table: disagrees"
+    both = headline(known["P004-F0-13"])
+    assert both.startswith("holds in part") and "printed table: agrees" in both
+    own = [status for status in known.values() if status.state == "printed table"]
+    assert len(own) == 21 and many_tests(own).tests == 0, "they are no tests of ours"
+    assert headline(EntryStatus(ledger().entry("P004-F0-01"))) == "open"

@@ -27,7 +27,7 @@ from theodolite_reproductions.claims.answers.surrogates import (
 )
 from theodolite_reproductions.claims.ledger import ledger
 from theodolite_reproductions.claims.results import EntryAnswer
-from theodolite_reproductions.claims.verdict import verdict_of
+from theodolite_reproductions.claims.verdict import cell_word
 
 IMAGES, CLASSES, SEEDS = 60, 4, 3
 FIRST = "sae-5"
@@ -36,7 +36,7 @@ FIRST = "sae-5"
 def words(answers: list[EntryAnswer], entry: str) -> list[tuple[dict[str, str], bool, str]]:
     """Cells of an entry with their verdicts."""
     return [
-        (a.settings, a.nearest, str(verdict_of(ledger().entry(entry), a.low, a.high)))
+        (a.settings, a.nearest, str(cell_word(ledger().entry(entry), a.low, a.high)))
         for a in answers
         if a.entry == entry and a.low is not None and a.high is not None
     ]
@@ -110,14 +110,14 @@ def test_a_run_on_species_is_read(tmp_path: Path) -> None:
         a.entry: v for a in answers if a.nearest for _, own, v in words(answers, a.entry) if own
     }
     assert nearest == {
-        "P002-F0-01": "confirmed", "P002-F0-02": "confirmed", "P002-F0-03": "confirmed",
-        "P002-F0-04": "contradicted (reversed)", "P002-F0-05": "confirmed",
-        "P002-F0-06": "underpowered", "P002-F0-07": "underpowered", "P002-F0-08": "confirmed",
-        "P002-F0-09": "confirmed", "P002-F0-10": "confirmed",
+        "P002-F0-01": "for", "P002-F0-02": "for", "P002-F0-03": "for",
+        "P002-F0-04": "against", "P002-F0-05": "for",
+        "P002-F0-06": "unclear", "P002-F0-07": "unclear", "P002-F0-08": "for",
+        "P002-F0-09": "for", "P002-F0-10": "for",
     }  # fmt: skip
     by_form = {cell["MCD"]: word for cell, _, word in words(answers, "P002-F0-08")}
-    assert by_form["mcd_lasso"] == "confirmed"
-    assert by_form["mcd_lasso_uncentered"] == "contradicted (reversed)"
+    assert by_form["mcd_lasso"] == "for"
+    assert by_form["mcd_lasso_uncentered"] == "against"
     mcd = next(m for m in moves if m.entry == "P002-F0-08" and "lasso_uncentered" in m.after)
     assert mcd.option == "P002-O-04" and mcd.high < 0
     worse = next(m for m in moves if m.option == "P002-O-01")
@@ -132,12 +132,12 @@ def test_a_run_on_small_images_is_read(tmp_path: Path) -> None:
     names = offs(best=0.1) | {"hu_mcd_slic-5": 0.1, "hu_mcd_grid-5": 0.3, "sae_places-5": 0.5}
     write_run(tmp_path, names, missed=0.8)
     answers, moves = cifar_answers(tmp_path)
-    assert [word for _, own, word in words(answers, "P002-F0-13") if own] == ["confirmed"]
+    assert [word for _, own, word in words(answers, "P002-F0-13") if own] == ["for"]
     share = next(a for a in answers if a.entry == "P002-F0-13" and a.nearest)
     assert share.ours["share missed"] == pytest.approx(0.8, abs=1e-6)
     assert not any(a.nearest for a in answers if a.entry != "P002-F0-13")
-    assert {word for *_, word in words(answers, "P002-F0-05")} == {"contradicted (reversed)"}
-    assert {word for *_, word in words(answers, "P002-F0-08")} == {"contradicted (reversed)"}
+    assert {word for *_, word in words(answers, "P002-F0-05")} == {"against"}
+    assert {word for *_, word in words(answers, "P002-F0-08")} == {"against"}
     assert {move.option for move in moves} == {f"P002-O-0{n}" for n in (1, 4, 5, 6, 7)}
     assert "ConceptSHAP" in next(a for a in answers if a.entry == "P002-F0-06").ours["methods"]
 
@@ -184,7 +184,7 @@ def test_attributes_and_a_number_are_read(tmp_path: Path, ahead: bool) -> None:
         cells = words(read(folder)[0], entry)
         assert len(cells) == (12 if tails[1:] else 2)
         assert sum(own for _, own, _ in cells) == 1
-        assert {word for *_, word in cells} == {"confirmed" if ahead else "contradicted (reversed)"}
+        assert {word for *_, word in cells} == {"for" if ahead else "against"}
 
 
 def test_images_of_a_class_are_drawn_together() -> None:

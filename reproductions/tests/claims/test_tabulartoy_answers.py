@@ -29,7 +29,7 @@ from theodolite_reproductions.claims.answers.leakage_correlations import converg
 from theodolite_reproductions.claims.answers.leakage_pairs import jackknifed, spread_surplus
 from theodolite_reproductions.claims.ledger import ledger
 from theodolite_reproductions.claims.results import EntryAnswer, OptionMove
-from theodolite_reproductions.claims.verdict import verdict_of
+from theodolite_reproductions.claims.verdict import cell_word
 from theodolite_reproductions.datasets.tabular_toy import tabular_toy
 from theodolite_reproductions.protocols import PROTOCOLS
 
@@ -45,7 +45,7 @@ AFTER = 0.75
 def words(answers: list[EntryAnswer]) -> dict[str, str]:
     """The headline of each entry."""
     return {
-        a.entry: str(verdict_of(ledger().entry(a.entry), a.low, a.high))
+        a.entry: str(cell_word(ledger().entry(a.entry), a.low, a.high))
         for a in answers
         if a.nearest and a.low is not None and a.high is not None
     }
@@ -160,15 +160,15 @@ def answers(both: tuple[list[EntryAnswer], list[OptionMove]]) -> list[EntryAnswe
 
 def test_planted_models_get_their_verdicts(answers: list[EntryAnswer]) -> None:
     verdicts = words(answers)
-    confirmed = (
+    supported = (
         "01", "02", "03", "04", "05", "06", "07", "08", "09", "12", "13", "15", "16", "18", "19",
         "23", "25", "26", "27", "28", "30", "32",
     )  # fmt: skip
-    for entry in confirmed:
-        assert verdicts[f"P001-F0-{entry}"] == "confirmed", entry
-    assert verdicts["P001-T2-01"] == "confirmed"
-    assert verdicts["P001-F0-11"] != "confirmed", "CTL and ICL follow alike"
-    assert verdicts["P001-F0-14"].startswith("contradicted"), "accuracy stays as it is"
+    for entry in supported:
+        assert verdicts[f"P001-F0-{entry}"] == "for", entry
+    assert verdicts["P001-T2-01"] == "for"
+    assert verdicts["P001-F0-11"] != "for", "CTL and ICL follow alike"
+    assert verdicts["P001-F0-14"] in ("against", "null"), "accuracy stays as it is"
     by = {a.entry: a for a in answers if a.nearest}
     assert by["P001-F0-12"].effect == pytest.approx(0.1, abs=0.003), "0.05 a decade"
     assert (by["P001-F0-08"].n, by["P001-F0-12"].n, by["P001-F0-23"].n) == (12, 3, 12)
@@ -210,7 +210,7 @@ def test_where_nothing_looks_alike_nothing_is_told_apart(tmp_path: Path) -> None
     own = list(leakage.pair_answers(run))
     assert [a.reason for a in own] == ["task cannot show it"] * 3
     related, moves = leakage.related_answers(tmp_path)
-    assert words(related) == {"P001-T2-04": "confirmed"} and not moves
+    assert words(related) == {"P001-T2-04": "for"} and not moves
     assert {a.entry for a in related} >= {"P001-F0-08", "P001-F0-10"}
 
 

@@ -1,12 +1,12 @@
-"""Verdicts: every position of an interval, and every equality; power and chance beside SciPy."""
+"""Words of cells: every position of an interval; the rule over cells; power beside SciPy."""
 
 import math
 
+import numpy as np
 import pytest
 from scipy import stats
 
 from theodolite.errors import EvidenceError
-from theodolite_reproductions.claims.entry import REASONS
 from theodolite_reproductions.claims.ledger import ledger
 from theodolite_reproductions.claims.power import (
     SEEN,
@@ -16,93 +16,160 @@ from theodolite_reproductions.claims.power import (
     sign_test,
     units_for_correlation,
 )
+from theodolite_reproductions.claims.results import stored_results
 from theodolite_reproductions.claims.verdict import (
-    effect_verdict,
-    equivalence_verdict,
-    not_testable,
-    rank_verdict,
-    verdict_of,
+    CellWord,
+    DecidedCell,
+    axes,
+    axis,
+    cell_word,
+    claim_verdict,
 )
 
-EFFECT, MARGIN = 0.1, 0.1
+SIGNED, WITHIN = ledger().entry("P000-T6-01"), ledger().entry("P004-T1-01")
+EFFECT, MARGIN = 0.1, 0.15
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "verdict"),
+    ("low", "high", "word"),
     [
-        (-0.3, -0.2, "contradicted (reversed)"),
-        (-0.2, 0.05, "contradicted (absent)"),
-        (-0.2, 0.2, "underpowered"),
-        (0.02, 0.08, "confirmed (smaller)"),
-        (0.02, 0.3, "confirmed"),
-        (0.2, 0.3, "confirmed"),
+        (-0.3, -0.2, "against"),
+        (-0.2, 0.05, "null"),
+        (-0.2, 0.2, "unclear"),
+        (0.02, 0.08, "for"),
+        (0.02, 0.3, "for"),
         # equalities
-        (0.0, 0.3, "underpowered"),
-        (0.0, 0.05, "contradicted (absent)"),
-        (-0.2, 0.0, "contradicted (absent)"),
-        (0.0, 0.0, "contradicted (absent)"),
-        (-0.2, EFFECT, "underpowered"),
-        (0.02, EFFECT, "confirmed"),
+        (0.0, 0.3, "unclear"),
+        (0.0, 0.05, "null"),
+        (-0.2, 0.0, "null"),
+        (0.0, 0.0, "null"),
+        (-0.2, EFFECT, "unclear"),
     ],
 )
 def test_positions_against_nothing_and_the_smallest_effect(
-    low: float, high: float, verdict: str
+    low: float, high: float, word: str
 ) -> None:
-    assert str(effect_verdict(low, high, EFFECT)) == verdict
+    assert SIGNED.effect == EFFECT
+    assert cell_word(SIGNED, low, high) == word
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "verdict"),
+    ("low", "high", "word"),
     [
-        (-0.3, -0.2, "contradicted"),
-        (-0.2, 0.05, "underpowered"),
-        (-0.05, 0.05, "confirmed"),
-        (-0.2, 0.2, "underpowered"),
-        (0.05, 0.2, "underpowered"),
-        (0.2, 0.3, "contradicted"),
+        (-0.3, -0.2, "against"),
+        (-0.2, 0.05, "unclear"),
+        (-0.05, 0.05, "for"),
+        (-0.2, 0.2, "unclear"),
+        (0.2, 0.3, "against"),
         # equalities
-        (-MARGIN, 0.05, "underpowered"),
-        (-0.05, MARGIN, "underpowered"),
-        (MARGIN, 0.3, "underpowered"),
-        (-0.3, -MARGIN, "underpowered"),
-        (0.0, 0.0, "confirmed"),
+        (-MARGIN, 0.05, "unclear"),
+        (-0.05, MARGIN, "unclear"),
+        (MARGIN, 0.3, "unclear"),
+        (-0.3, -MARGIN, "unclear"),
     ],
 )
-def test_positions_against_a_margin(low: float, high: float, verdict: str) -> None:
-    assert str(equivalence_verdict(low, high, MARGIN)) == verdict
-
-
-def test_ranks_by_share_of_resamples() -> None:
-    words = [rank_verdict(share).word for share in (1.0, 0.95, 0.94, 0.06, 0.05, 0.0)]
-    assert words == ["confirmed"] * 2 + ["underpowered"] * 2 + ["contradicted"] * 2
-    with pytest.raises(EvidenceError, match="0 to 1"):
-        rank_verdict(1.2)
+def test_positions_against_a_margin(low: float, high: float, word: str) -> None:
+    assert WITHIN.test.margin == MARGIN
+    assert cell_word(WITHIN, low, high) == word
 
 
 def test_each_type_has_its_own_rule() -> None:
     entry = ledger().entry
-    assert str(verdict_of(entry("P003-F0-05"), 0.1, 0.15)) == "confirmed (smaller)"
-    assert str(verdict_of(entry("P003-F0-14"), -10, 10)) == "confirmed"
-    assert str(verdict_of(entry("P000-F0-09"), 0.97, 0.97)) == "confirmed"
-    assert str(verdict_of(entry("P001-T3-01"), -0.01, 0.01)) == "confirmed"
-    assert str(verdict_of(entry("P001-T3-01"), 0.01, 0.02)) == "contradicted"
-    for name in ("P000-D-01", "P000-F-01", "P003-T1-01", "P003-F0-16"):
+    assert cell_word(entry("P000-F0-05"), 1, 19) == "for", "50 ± 10, as 60 minus existence"
+    assert cell_word(entry("P000-F0-05"), -5, -1) == "against"
+    shares = [cell_word(entry("P000-F0-09"), share, share) for share in (0.95, 0.94, 0.06, 0.05)]
+    assert shares == ["for", "unclear", "unclear", "against"]
+    assert cell_word(entry("P001-T3-01"), 0.0004, 0.02) == "for", "within the last digit"
+    assert cell_word(entry("P001-T3-01"), 0.01, 0.02) == "against"
+    assert cell_word(entry("P001-T1-01"), 0.001, 0.005, 5) == "for", "one model of five folds"
+    assert cell_word(entry("P001-T1-01"), 0.004, 0.005, 5) == "against"
+    assert cell_word(entry("P001-F0-18"), -0.1, 0.3) == "for", "the interval includes 0"
+    assert cell_word(entry("P000-F0-18"), -0.1, 0.01) == "unclear", "0 alone, never null"
+    for name in ("P000-D-01", "P000-F-01", "P003-F0-16", "P004-T2-01"):
         with pytest.raises(EvidenceError):
-            verdict_of(entry(name), 0.1, 0.2)
+            cell_word(entry(name), 0.1, 0.2)
 
 
 @pytest.mark.parametrize("bounds", [(math.nan, 1.0), (0.0, math.nan), (0.2, 0.1)])
-def test_no_interval_no_verdict(bounds: tuple[float, float]) -> None:
+def test_no_interval_no_word(bounds: tuple[float, float]) -> None:
     with pytest.raises(EvidenceError, match="bounds"):
-        effect_verdict(*bounds, 0.1)
-    with pytest.raises(EvidenceError, match="bounds"):
-        equivalence_verdict(*bounds, 0.1)
+        cell_word(SIGNED, *bounds)
+    with pytest.raises(EvidenceError, match="0 to 1"):
+        cell_word(ledger().entry("P000-F0-09"), 1.2, 1.2)
 
 
-def test_each_reason_is_a_verdict() -> None:
-    assert [str(not_testable(reason)) for reason in REASONS] == [
-        f"not testable here ({reason})" for reason in REASONS
+def cells(
+    words: str, *, own: bool = False, p: float | None = 1e-6, **axes: str
+) -> list[DecidedCell]:
+    """One cell a letter: For, Against, Null, Unclear."""
+    known: dict[str, CellWord] = {"f": "for", "a": "against", "n": "null", "u": "unclear"}
+    return [
+        DecidedCell(known[letter], {"head": i} | axes, p, own) for i, letter in enumerate(words)
     ]
+
+
+def test_words_of_a_claim() -> None:
+    assert claim_verdict(cells("fffu")).word == "holds here"
+    assert claim_verdict(cells("ffffan")).word == "holds in part", "some oppose"
+    assert claim_verdict(cells("fuuu")).word == "holds in part"
+    assert claim_verdict(cells("fuuu", p=0.04)).word == "undecided here", "not after Bonferroni"
+    assert claim_verdict(cells("fuuuu", p=None)).word == "undecided here", "a fifth, without p"
+    assert claim_verdict(cells("f" + 10 * "n")).word == "does not carry over", "below a tenth"
+    assert claim_verdict(cells("an", own=True)).word == "contradicted"
+    assert claim_verdict(cells("an", own=True), across=True).word == "does not carry over"
+    assert claim_verdict(cells("a", own=True) + cells("n")).word == "does not carry over"
+    with pytest.raises(EvidenceError, match="cells"):
+        claim_verdict([])
+
+
+def test_many_choices_do_not_outvote_another_data_set() -> None:
+    verdict = claim_verdict(cells(90 * "n", data="one") + cells("f", data="other"))
+    assert (verdict.supporting, verdict.opposing, verdict.word) == (0.5, 0.5, "holds in part")
+
+
+def test_each_setting_of_a_cell_is_declared_and_used() -> None:
+    used = {name for r in stored_results() for answer in r.answers for name in answer.settings}
+    assert used == set(axes())
+    assert axis("data") == "material" and axis("head") == "choice"
+    with pytest.raises(EvidenceError, match="not declared"):
+        axis("beauty")
+
+
+@pytest.mark.parametrize(
+    ("effects", "n", "rho", "wrong", "right"),
+    [
+        ((0.0,), 1, 0.0, 0.04, 0.0),
+        ((0.0,), 8, 0.3, 0.04, 0.0),
+        ((0.0,), 48, 0.8, 0.04, 0.0),
+        ((1.0,), 8, 0.8, 1.0, 0.70),
+        ((2.0,), 8, 0.3, 1.0, 0.99),
+        ((1.0, 0.0), 8, 0.3, 1.0, 0.80),
+    ],
+)
+def test_rule_keeps_its_level_in_simulation(
+    effects: tuple[float, ...], n: int, rho: float, wrong: float, right: float
+) -> None:
+    """Correlated cells with 80 % power at the smallest effect; half of them with each truth."""
+    random = np.random.default_rng(0)
+    draws = 400
+    size, half = 1 / SEEN, stats.norm.ppf(0.975) / SEEN
+    truth = np.resize(np.array(effects), n)
+    shared = random.normal(size=(draws, 1))
+    noise = math.sqrt(rho) * shared + math.sqrt(1 - rho) * random.normal(size=(draws, n))
+    values = truth + size * noise
+    found = []
+    for row in values:
+        words: list[CellWord] = [
+            "for" if v > half else "against" if v < -half else "null" if v + half < 1 else "unclear"
+            for v in row
+        ]
+        p = 2 * stats.norm.sf(np.abs(row) / size)
+        known = [
+            DecidedCell(w, {"data": i}, q) for i, (w, q) in enumerate(zip(words, p, strict=True))
+        ]
+        found.append(claim_verdict(known).word)
+    supported = np.mean([word in ("holds here", "holds in part") for word in found])
+    assert right <= supported <= wrong
 
 
 def test_power_is_scipys() -> None:

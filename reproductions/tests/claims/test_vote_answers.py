@@ -22,7 +22,7 @@ from theodolite_reproductions.claims.answers.votes import learned_answers
 from theodolite_reproductions.claims.extraction import result_of
 from theodolite_reproductions.claims.ledger import ledger
 from theodolite_reproductions.claims.results import EntryAnswer, stored_results
-from theodolite_reproductions.claims.verdict import verdict_of
+from theodolite_reproductions.claims.verdict import cell_word
 from theodolite_reproductions.protocols import PROTOCOLS
 
 PROTOCOL = PROTOCOLS / "accepted_pasta.yaml"
@@ -103,7 +103,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> list[EntryAnswer]:
 
 def headlines(answers: list[EntryAnswer]) -> dict[str, str]:
     return {
-        a.entry: str(verdict_of(ledger().entry(a.entry), a.low, a.high))
+        a.entry: str(cell_word(ledger().entry(a.entry), a.low, a.high))
         for a in answers
         if a.nearest and a.low is not None and a.high is not None
     }
@@ -111,9 +111,9 @@ def headlines(answers: list[EntryAnswer]) -> dict[str, str]:
 
 def test_what_was_planted_is_decided(answers: list[EntryAnswer]) -> None:
     words = headlines(answers)
-    assert words["P004-F0-01"] == "confirmed"  # saliency above concepts
-    assert words["P004-T10-01"].startswith("confirmed")  # sparse maps are disliked
-    assert words["P004-T1-01"] in ("confirmed", "underpowered")  # nothing was planted
+    assert words["P004-F0-01"] == "for"  # saliency above concepts
+    assert words["P004-T10-01"] == "for"  # sparse maps are disliked
+    assert words["P004-T1-01"] in ("for", "unclear")  # nothing was planted
     (network,) = [a for a in answers if a.entry == "P004-F0-02" and a.settings["minus"] == "ViT-B"]
     assert network.low is not None and network.low > 0 and network.unit == "methods"
     kinds = [a for a in answers if a.entry == "P004-F0-01"]

@@ -84,7 +84,7 @@ def headline(status: EntryStatus) -> str:
         return f"{OPTION}: moves {len(sure)} of {len(looked_at)} findings"
     if state == "reading":
         return f"{READING}: {_of_cells(status.measured or status.printed)}"
-    said, beside = _measured(status), _printed(status)
+    said, beside = _measured(status), _by_its_tables(status)
     if said or beside:
         return "; ".join(part for part in (said, beside) if part)
     if entry.reason and entry.estimate:
@@ -92,7 +92,7 @@ def headline(status: EntryStatus) -> str:
     return f"not testable here ({entry.reason})" if entry.reason else "open"
 
 
-def _printed(status: EntryStatus) -> str:
+def _by_its_tables(status: EntryStatus) -> str:
     verdict = status.printed_verdict
     if verdict is None:
         return ""

@@ -151,8 +151,8 @@ def leakage_answers(folder: Path) -> tuple[list[EntryAnswer], list[OptionMove]]:
         answers += correlation_answers(published_table(learned), cell, nearest=False)
     for other in others:
         answers += _other_choice(other)
-    for part in (_hard_impurity, _slopes, _heavy, _least, _best_range, _niches, printed_pair, pair_answers,
-                 concept_spread):  # fmt: skip
+    for part in (_hard_impurity, _slopes, _heavy, _least, _best_range, _niches, printed_pair,
+                 pair_answers, concept_spread):  # fmt: skip
         answers += part(run)
     moves = [move for other in others for move in option_moves(table, other)]
     return answers, [*moves, *_neighbor_moves(run)]
