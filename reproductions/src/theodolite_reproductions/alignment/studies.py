@@ -1,4 +1,4 @@
-"""Tables for claims of paper 000 that its scores alone do not tell."""
+"""Tables for claims of Aysel et al. (2025) that its scores alone do not tell."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Concept bottlenecks of many kinds, trained on one data set and compared: paper 001's setting."""
+"""Concept bottlenecks of many kinds, trained on one data set and compared."""
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence

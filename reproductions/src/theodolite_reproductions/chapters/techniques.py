@@ -1,4 +1,4 @@
-"""The part of a report about many techniques under votes: paper 004's figures and tables."""
+"""The part of a report about many techniques under votes: kazmierczak2024's figures and tables."""
 
 import math
 from collections.abc import Sequence

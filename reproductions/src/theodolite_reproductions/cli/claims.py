@@ -46,9 +46,11 @@ def findings_list(
         status
         for status in known
         if paper is None
-        or (papers[paper] == status.entry.paper
-        and kind in (None, status.entry.kind)
-        and verdict in (None, status.state, status.standing))
+        or (
+            papers[paper] == status.entry.paper
+            and kind in (None, status.entry.kind)
+            and verdict in (None, status.state, status.standing)
+        )
     ]
     if as_json:
         typer.echo(json.dumps([_as_json(status) for status in chosen], indent=1))

@@ -51,7 +51,7 @@ SCORES: Mapping[str, tuple[str, dict[str, Any]]] = {
 }
 DESCRIPTIONS = {
     HEADLINE: "Quadratic kappa of each vote with the mode of the others' votes.",
-    "qwk_vs_mode_incl": "The same with a mode that contains the vote itself, as paper 004 has it: "
+    "qwk_vs_mode_incl": "The same with a mode that contains the vote itself, as published: "
     "random ratings give 0.31 with five of them. Read it beside its null only.",
     "qwk_pairwise": "Mean over pairs of people of their quadratic kappa.",
     "krippendorff_alpha": "Krippendorff's alpha, ordinal.",

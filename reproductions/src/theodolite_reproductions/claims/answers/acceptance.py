@@ -1,4 +1,4 @@
-"""Answers to entries of paper 004 from scores that were learned from votes at hand."""
+"""Answers to entries of kazmierczak2024 from scores that were learned from votes at hand."""
 
 import math
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Answers to entries of paper 000 from a sweep over what it leaves open."""
+"""Answers to entries of Aysel et al. (2025) from a sweep over what it leaves open."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -33,7 +33,7 @@ SHARES = ("concept_existence", "concept_location", "task_accuracy")
 
 
 def alignment_answers(record: SweepRecord) -> tuple[list[EntryAnswer], list[OptionMove]]:
-    """What the sweep says of paper 000, cell by cell; contrasts name the entries they decide."""
+    """What the sweep says of aysel2025, cell by cell; contrasts name the entries they decide."""
     contrasts = {contrast.name: contrast for contrast in record.sweep.contrasts}
     first = {setting: choices[0] for setting, choices in record.sweep.vary.items()}
     answers = [

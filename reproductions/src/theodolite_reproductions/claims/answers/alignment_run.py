@@ -1,4 +1,4 @@
-"""Answers to entries of paper 000 from the run of a post-hoc bottleneck with its studies."""
+"""Answers to entries of aysel2025 from the run of a post-hoc bottleneck with its studies."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -93,7 +93,7 @@ class ItemValues:
 
 
 def alignment_run_answers(folder: Path) -> tuple[list[EntryAnswer], list[OptionMove]]:
-    """What the run says of paper 000."""
+    """What the run says of Aysel et al. (2025)."""
     tables = AlignmentTables.read(folder)
     answers = [
         *_printed_lists(tables), *_ranks(tables), *_accuracy(tables),

@@ -1,4 +1,4 @@
-"""Answers to entries of paper 003 from the run of a dissection."""
+"""Answers to entries of Makinwa et al. (2022) from the run of a dissection."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -74,7 +74,7 @@ class UnitScores:
 
 
 def detection_answers(folder: Path) -> tuple[list[EntryAnswer], list[OptionMove]]:
-    """What the run says of paper 003."""
+    """What the run says of Makinwa et al. (2022)."""
     scores = UnitScores.read(folder)
     answers = [
         *_higher(scores), *_by_length(scores), *_correlations(scores), *_closer(scores),

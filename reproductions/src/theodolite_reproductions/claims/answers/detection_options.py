@@ -1,4 +1,4 @@
-"""What choices that paper 003 leaves open move, from units under each of them."""
+"""What choices that Makinwa et al. (2022) leaves open move, from units under each of them."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Answers to entries of paper 001 from runs of bottlenecks on TabularToy."""
+"""Answers to entries of Parisini et al. (2025) from runs of bottlenecks on TabularToy."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -137,7 +137,7 @@ OF_VECTORS = (
 
 
 def leakage_answers(folder: Path) -> tuple[list[EntryAnswer], list[OptionMove]]:
-    """What the run says of paper 001; folds are paired, since all models share them."""
+    """What the run says of parisini2025; folds are paired, since all models share them."""
     run = BottleneckRun.read(folder)
     models = classes_of(run)
     table = published_table(models)

@@ -1,4 +1,4 @@
-"""Do scores follow the accuracy lost under intervention? Table 2 of paper 001 and its options."""
+"""Do scores follow accuracy lost under intervention? Table 2 of parisini2025 and its options."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

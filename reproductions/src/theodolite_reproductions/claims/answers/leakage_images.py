@@ -1,4 +1,4 @@
-"""Answers to entries of paper 001 from bottlenecks on dSprites, 3dshapes, CUB and HAM10000."""
+"""Answers to entries of parisini2025 from bottlenecks on dSprites, 3dshapes, CUB and HAM10000."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

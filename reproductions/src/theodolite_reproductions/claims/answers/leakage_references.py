@@ -1,4 +1,4 @@
-"""Answers to Table 3 of paper 001 from heads that are told the true concepts."""
+"""Answers to Table 3 of Parisini et al. (2025) from heads that are told the true concepts."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

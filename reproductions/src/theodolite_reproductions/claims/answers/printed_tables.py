@@ -1,4 +1,4 @@
-"""Answers to entries of paper 004 from the figures that it prints itself."""
+"""Answers to entries of Kazmierczak et al. (2024) from the figures that it prints itself."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Answers to entries of paper 002 from runs whose outputs are attributes, or one number."""
+"""Answers to entries of kumar2026 from runs whose outputs are attributes, or one number."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -63,7 +63,7 @@ def _bias_error(stored: StoredExplanations) -> float:
 
 
 def attribute_answers(folder: Path) -> Answers:
-    """What a run with attributes says of paper 002."""
+    """What a run with attributes says of Kumar et al. (2026)."""
     stored = StoredExplanations.of(folder, clustered=True)
     answers: list[EntryAnswer] = []
     for on in ("positive", "all"):
@@ -82,7 +82,7 @@ def attribute_answers(folder: Path) -> Answers:
 
 
 def regression_answers(folder: Path) -> Answers:
-    """What a run with one number says of paper 002."""
+    """What a run with one number says of Kumar et al. (2026)."""
     stored = StoredExplanations.of(folder, clustered=True)
     names = {n: f"{form}-{CONCEPTS}" for n, form in {**METHODS, **BESIDE}.items()}
     rows = {n: -_score(stored, name, "error") for n, name in names.items()}

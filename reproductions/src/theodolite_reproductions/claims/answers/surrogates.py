@@ -1,4 +1,4 @@
-"""Answers to entries of paper 002 from runs that explain classifiers."""
+"""Answers to entries of Kumar et al. (2026) from runs that explain classifiers."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -87,7 +87,7 @@ Answers = tuple[list[EntryAnswer], list[OptionMove]]
 
 
 def surrogate_answers(folder: Path, *, data: str, nearest: bool, clustered: bool) -> Answers:
-    """What a run says of paper 002."""
+    """What a run says of Kumar et al. (2026)."""
     run = ClassifierRun(StoredExplanations.of(folder, clustered=clustered), data, nearest)
     answers = [
         *_sanity(run), *_unfaithful(run), *_far_off(run), *_best(run), *_more_concepts(run),

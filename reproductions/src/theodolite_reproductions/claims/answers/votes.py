@@ -1,4 +1,4 @@
-"""Answers to entries of paper 004 from a run on votes of people; scripted votes answer nothing."""
+"""Answers to entries of kazmierczak2024 from votes of people; scripted votes answer nothing."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -47,7 +47,7 @@ KAPPA = "predicted_rating_agreement"
 
 
 def vote_answers(folder: Path) -> tuple[list[EntryAnswer], list[OptionMove]]:
-    """What a run on votes says of paper 004, cell by cell; refused if nobody voted."""
+    """What a run on votes says of kazmierczak2024, cell by cell; refused if nobody voted."""
     records = [r for r in read_findings(folder) if isinstance(r, TechniquesVotesRecord)]
     if any(record.source == SCRIPTED for record in records):
         raise UnsafeInputError(f"run {folder.name!r}", f"votes by {SCRIPTED}", "votes of people")

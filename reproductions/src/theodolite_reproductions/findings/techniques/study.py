@@ -67,7 +67,7 @@ def techniques_votes(  # noqa: PLR0913  options are keywords
     resamples: int = 1000,
     seed: int = 0,
 ) -> TechniquesVotesRecord:
-    """Tables 1 and 9 to 14 and Figs. 3, 6 to 8 and 10 to 12 of paper 004 for whatever was voted on.
+    """Tables 1 and 9 to 14 and Figs. 3, 6 to 8 and 10 to 12 of kazmierczak2024 for any votes.
 
     Args:
         title: Of the study; votes that nobody gave are named in it.
