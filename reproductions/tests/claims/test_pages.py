@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from support.runs.command_line import theodolite
+from theodolite._runs.folder.protocols import protocols
 from theodolite.errors import UnsafeInputError
+from theodolite.metrics.catalogue import catalogue
 from theodolite_reproductions.claims.ledger import PAGES, ledger
 from theodolite_reproductions.claims.pages import BEGIN, END, rendered, with_part, write_pages
 from theodolite_reproductions.claims.results import OptionMove, stored_results
@@ -20,7 +22,7 @@ from theodolite_reproductions.protocols import PROTOCOLS
 
 ROOT = Path(__file__).parents[3]
 PLACE = "reproductions/src/theodolite_reproductions/protocols"
-FIDELITY = ROOT / "docs" / "fidelity"
+DOCS = ROOT / "docs"
 DETECTION = "detection_pets_monumai_camvid"
 WITHDRAWN = {
     "": (
@@ -38,10 +40,25 @@ WITHDRAWN = {
 }
 
 
-@pytest.mark.parametrize("page", ["index", *PAGES])
+NAMES = [paper.name for paper in ledger().papers]
+WRITTEN = ["fidelity/index", *(f"fidelity/{p}" for p in PAGES), *(f"papers/{n}" for n in NAMES)]
+
+
+@pytest.mark.parametrize("page", WRITTEN)
 def test_pages_are_as_rendered(page: str) -> None:
-    text = (FIDELITY / f"{page}.md").read_text()
-    assert with_part(text, page) == text, "theodolite papers findings pages docs/fidelity"
+    text = (DOCS / f"{page}.md").read_text()
+    assert with_part(text, page) == text, "theodolite papers findings pages docs"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_papers_page_names_its_scores_and_runs_listed_protocols(name: str) -> None:
+    text = (DOCS / "papers" / f"{name}.md").read_text()
+    listed = {protocol.name for protocol in protocols()}
+    commands = re.findall(r"theodolite (?:papers )?run ([\w.]+)", text)
+    assert commands and set(commands) <= listed
+    cited = [m for m in catalogue().values() if (m.cite or "").startswith(f"{name}")]
+    known = {paper_name for metric in cited for paper_name in metric.paper_names}
+    assert not [paper_name for paper_name in known if paper_name not in text]
 
 
 def test_every_entry_is_on_its_page_and_no_table_is_torn() -> None:
@@ -77,13 +94,14 @@ def test_options_say_how_many_findings_they_surely_move() -> None:
 
 
 def test_pages_are_written_between_their_marks(tmp_path: Path) -> None:
-    for page in ("index", *PAGES):
+    for page in WRITTEN:
+        (tmp_path / page).parent.mkdir(exist_ok=True)
         (tmp_path / f"{page}.md").write_text(f"before\n{BEGIN}\nformer words\n{END}\nafter\n")
     write_pages(tmp_path)
-    text = (tmp_path / "detection.md").read_text()
+    text = (tmp_path / "fidelity" / "detection.md").read_text()
     assert text.startswith("before\n") and text.endswith("\nafter\n") and "former words" not in text
     with pytest.raises(UnsafeInputError, match="marks"):
-        with_part("nothing", "detection")
+        with_part("nothing", "fidelity/detection")
 
 
 def withdrawn_in(text: str, name: str) -> list[str]:

@@ -160,8 +160,7 @@ def test_a_stand_in_is_in_the_word() -> None:
     (units,) = (own for own in stored_results() if own.protocol == "detection_options")
     low = EntryAnswer(entry="P003-F0-05", effect=-0.3, low=-0.4, high=-0.2)
     assert headline(status_of("P003-F0-05", low, result=units)) == (
-        "does not carry over to 888 images of pets; EfficientNet-lite0 on ImageNet, frozen "
-        "(accuracy of a ridge probe)"
+        "does not carry over to pets; EfficientNet-lite0 (accuracy of a ridge probe)"
     )
     share = EntryAnswer(entry="P003-F0-01", effect=9, low=8, high=10, p=0.0)
     assert headline(status_of("P003-F0-01", share, result=units)) == "holds here"

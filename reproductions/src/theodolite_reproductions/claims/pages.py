@@ -84,10 +84,31 @@ def rendered_index() -> str:
     )
 
 
+def rendered_paper(name: str) -> str:
+    """The part of a short page: what we found for each claim, and on which data and network."""
+    (paper,) = (own for own in ledger().papers if own.name == name)
+    known = _of_page(paper.page)
+    own = counts(known)[paper.paper]
+    standings = ", ".join(f"{own[standing]} {standing}" for standing in STANDINGS if own[standing])
+    rows = [
+        [f"[{status.entry.id}](../fidelity/{paper.page}.md)", status.entry.states,
+         words.headline(status, where=False), words.tested_on(status)]
+        for status in known
+        if status.entry.kind in ("finding", "ablation")
+    ]  # fmt: skip
+    table = _table(("entry", "claim", "what we found", "on"), rows)
+    return "\n".join([f"{len(known)} entries: {standings}.", "", *table])
+
+
 def write_pages(folder: Path) -> list[Path]:
-    """Put the rendered parts into the pages of a folder, between their marks."""
+    """Put the rendered parts into the pages of documentation, between their marks.
+
+    Args:
+        folder: With the folders ``fidelity``, for all entries, and ``papers``, for short pages.
+    """
     written = []
-    for page in ("index", *PAGES):
+    names = [f"papers/{paper.name}" for paper in ledger().papers]
+    for page in ("fidelity/index", *(f"fidelity/{page}" for page in PAGES), *names):
         path = folder / f"{page}.md"
         text = with_part(read_text(path, "page"), page)
         with all_or_nothing(path) as stream:
@@ -102,7 +123,11 @@ def with_part(text: str, page: str) -> str:
     _, end, after = rest.partition(END)
     if not begin or not end:
         raise UnsafeInputError(f"page {page!r}", "no marks of the ledger", f"{BEGIN} and {END}")
-    part = rendered_index() if page == "index" else rendered(page)
+    place, _, name = page.rpartition("/")
+    if place == "papers":
+        part = rendered_paper(name)
+    else:
+        part = rendered_index() if name == "index" else rendered(name)
     return f"{before}{BEGIN}\n\n{part}\n\n{END}{after}"
 
 

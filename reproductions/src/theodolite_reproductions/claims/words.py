@@ -9,6 +9,7 @@ from theodolite_reproductions.claims.status import OPTION, PROVEN, READING, Entr
 
 MOST = 110
 """Characters of the printed figures that a cell of a table shows."""
+OWN = "the paper's data and network"
 LONG = 8
 """Longer lists are told by their length."""
 
@@ -73,8 +74,13 @@ def interval(answer: EntryAnswer) -> str:
     return f"{number(answer.effect)} [{number(answer.low)}, {number(answer.high)}]"
 
 
-def headline(status: EntryStatus) -> str:
-    """Where an entry stands, in words, with how many cells say so."""
+def headline(status: EntryStatus, *, where: bool = True) -> str:
+    """Where an entry stands, in words, with how many cells say so.
+
+    Args:
+        status: What is known of the entry.
+        where: Whether data and network are named that a claim does not carry over to.
+    """
     entry, state = status.entry, status.state
     if state == "proven":
         return PROVEN
@@ -84,7 +90,7 @@ def headline(status: EntryStatus) -> str:
         return f"{OPTION}: moves {len(sure)} of {len(looked_at)} findings"
     if state == "reading":
         return f"{READING}: {_of_cells(status.measured or status.printed)}"
-    said, beside = _measured(status), _by_its_tables(status)
+    said, beside = _measured(status, where=where), _by_its_tables(status)
     if said or beside:
         return "; ".join(part for part in (said, beside) if part)
     if entry.reason and entry.estimate:
@@ -100,11 +106,11 @@ def _by_its_tables(status: EntryStatus) -> str:
     return f"by the paper's own printed table: {verdict.agreement}{cells}"
 
 
-def _measured(status: EntryStatus) -> str:
+def _measured(status: EntryStatus, *, where: bool) -> str:
     if status.verdict is None:
         return ""
     said: str = status.verdict.word
-    if said == "does not carry over" and (to := elsewhere(status)):
+    if where and said == "does not carry over" and (to := elsewhere(status)):
         said = f"{said} to {to}"
     quantities = {fields["quantity"] for fields in status.stand_ins().values()} - {SAME}
     if quantities:
@@ -128,13 +134,23 @@ def _detectable(status: EntryStatus) -> str:
 
 def elsewhere(status: EntryStatus) -> str:
     """The data and the networks that are not the paper's."""
-    fields = status.stand_ins().values()
-    names = [_name(own[field]) for field in ("data", "network") for own in fields]
-    return "; ".join(dict.fromkeys(name for name in names if name != SAME))
+    on = tested_on(status)
+    return "" if on == OWN else on
 
 
 def _name(stand_in: str) -> str:
     return stand_in.partition(": ")[2] or stand_in
+
+
+def tested_on(status: EntryStatus) -> str:
+    """Data and network of what was measured, by short names."""
+    fields = [
+        status.stand_ins()[name] for name in dict.fromkeys(c.protocol for c in status.measured)
+    ]
+    if not fields:
+        return "the paper's tables" if status.printed else ""
+    named = [_name(own[field]).partition(",")[0] for field in ("data", "network") for own in fields]
+    return "; ".join(dict.fromkeys(name for name in named if name != SAME)) or OWN
 
 
 def stand_ins(status: EntryStatus) -> str:

@@ -38,7 +38,7 @@ def findings_list(
     from theodolite_reproductions.claims.words import headline
 
     known = _known(results)
-    papers = {own.name: own.paper for own in ledger().papers}
+    papers: dict[str, str] = {own.name: own.paper for own in ledger().papers}
     _check("paper", paper, set(papers))
     _check("kind", kind, {status.entry.kind for status in known})
     _check("verdict", verdict, {*STANDINGS, *STATES})
@@ -104,7 +104,7 @@ def findings_status(results: Results = None, as_json: Json = False) -> None:
 
     known = _known(results)
     table, many = counts(known), many_tests(known)
-    names = {own.paper: own.name for own in ledger().papers}
+    names: dict[str, str] = {own.paper: own.name for own in ledger().papers}
     if as_json:
         content = {names[paper]: {s: own[s] for s in STANDINGS} for paper, own in table.items()}
         typer.echo(json.dumps(content, indent=1))
@@ -200,7 +200,7 @@ def findings_tables(
 
 
 def findings_pages(
-    folder: Annotated[Path, typer.Argument(help="Folder with the pages of fidelity")],
+    folder: Annotated[Path, typer.Argument(help="Folder of the documentation")],
 ) -> None:
     """Write the tables of claims into the documentation."""
     from theodolite_reproductions.claims.pages import write_pages
