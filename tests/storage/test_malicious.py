@@ -78,7 +78,7 @@ SAYS = {
     "bundle: an array that leaves": "got array '../../secret'",
     "bundle: a bundle that leaves": "an unknown kind of evidence",
     "maps: header: digests of something else": "what the header has a digest of",
-    "pieces: a changed byte of what all share": "broken zstd data",
+    "pieces: a changed byte of what all share": "other content than was written",
     "maps: header: more digests than shards": "100000 digests",
     "zarr adopted: version 2 with pickled objects": "none for 'values'",
     "zarr in maps: version 2 with pickled objects": "needed version 3",

@@ -111,17 +111,13 @@ class EvidenceWriter:
         piece, rest = whole[:end], whole[end:]
         self._waiting = [rest] if len(rest) else []
         if self._files is None:
-            uneven = bool(whole.ragged_fields())
-            self._files = BundleFiles(self.store, self._folder, most, uneven=uneven)
+            self._files = BundleFiles(self.store, self._folder)
         for inner, bundle in _bundles(piece):
             arrays = _arrays(bundle, per_sample=True)
-            named = [(get_array_path(inner, name), values) for name, values in arrays]
-            self._files.add(self._pieces, self._written, named)
-            rows_inside = [
-                (get_array_path(inner, name), values) for name, values in _uneven(bundle)
-            ]
-            self._files.add_uneven(self._pieces, len(piece), self._written, rows_inside)
-            self._needs |= {"ragged"} if rows_inside else set()
+            uneven = list(_uneven(bundle))
+            named = [(get_array_path(inner, name), values) for name, values in [*arrays, *uneven]]
+            self._files.add(self._pieces, len(piece), self._written, named)
+            self._needs |= {"ragged"} if uneven else set()
         self._files.add_samples(self._pieces, self._written, piece.samples)
         self._pieces += 1
         self._written += len(piece)

@@ -229,14 +229,14 @@ def flipped(path: Path, at: int) -> None:
 @case("pieces: a changed byte, found by a worker")
 def _changed(folder: Path, canary: Path) -> list[str]:
     given = pieces(folder, n=64, rows=16)
-    flipped(given / "values" / "c" / "2" / "0", 20)
+    flipped(given / "shards" / "000002", 20)
     return [*audited(given)[:3], "--workers", "2"]
 
 
 @case("pieces: a changed byte of what all share")
 def _shared(folder: Path, canary: Path) -> list[str]:
     given = pieces(folder)
-    flipped(given / "weights" / "c" / "0" / "0", 20)
+    flipped(given / "shards" / "shared", 20)
     return audited(given)
 
 
@@ -248,11 +248,11 @@ def _linked(folder: Path, canary: Path) -> list[str]:
     return audited(given)
 
 
-@case("pieces: an array that is a link")
+@case("pieces: the folder of shards, a link")
 def _elsewhere(folder: Path, canary: Path) -> list[str]:
     given = pieces(folder)
-    (given / "values").rename(folder / "secret")
-    (given / "values").symlink_to(folder / "secret")
+    (given / "shards").rename(folder / "secret")
+    (given / "shards").symlink_to(folder / "secret")
     return audited(given)
 
 
@@ -311,7 +311,7 @@ def with_values(**changes: Any) -> Callable[[Any], Any]:
 
 of_manifest("a file that leaves", file="../../secret")
 of_manifest("an absolute file", file="/etc/passwd")
-of_manifest("a file that is not there", file="values/c/9")
+of_manifest("a file that is not there", file="shards/000009")
 of_manifest("an address", file="s3://bucket/x")
 of_manifest("bytes before the file", offset=-1)
 of_manifest("bytes past the end", offset=1 << 40)

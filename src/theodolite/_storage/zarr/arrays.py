@@ -13,10 +13,10 @@ from jaxtyping import Shaped
 from theodolite._storage.stores import Store
 from theodolite._storage.zarr.chunks import read_file
 from theodolite._storage.zarr.header import MAX_HEADER, ChunkLayout, ZarrHeader, parse_layout
-from theodolite._storage.zarr.writer import PackedFile, ZarrWriter
+from theodolite._storage.zarr.writer import ZarrWriter
 from theodolite.errors import UnsafeInputError
 
-__all__ = ["PackedFile", "ZarrHeader", "ZarrWriter", "read_zarr_header", "read_zarr_rows"]
+__all__ = ["ZarrHeader", "ZarrWriter", "read_zarr_header", "read_zarr_rows"]
 
 MAX_VALUES_BYTES = 1 << 32
 MAX_FILES = 100_000

@@ -1,10 +1,7 @@
 """Write arrays as sharded Zarr version 3, one file at a time."""
 
-import hashlib
 import json
 import math
-import struct
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
@@ -18,17 +15,6 @@ from theodolite.errors import EvidenceError
 
 CHUNK_BYTES = 1 << 20
 LEVEL = 1  # packs as well as 3 on activations, twice as fast
-
-
-@dataclass(frozen=True)
-class PackedFile:
-    """A file of an array, and where the one chunk in it lies."""
-
-    name: str
-    offset: int
-    length: int
-    sha256: bytes
-    """Of the packed chunk."""
 
 
 class ZarrWriter:
@@ -58,8 +44,6 @@ class ZarrWriter:
             raise EvidenceError(f"array {name!r}", got, f"a divisor of {shard_rows}")
         self._waiting: list[np.ndarray] = []
         self._files: set[str] = set()
-        self.packed_files: list[PackedFile] = []
-        """Of arrays whose files hold one chunk each, the files in order."""
         store.remove(f"{name}/zarr.json")  # an earlier array of that name is no more
 
     @property
@@ -77,17 +61,6 @@ class ZarrWriter:
             self._waiting.append(np.array(part))  # the caller may use his array again
             if waiting + len(part) == self._shard_rows:
                 self._write()
-
-    @property
-    def layout(self) -> dict[str, Any]:
-        """How its chunks are packed, in Zarr's words."""
-        header = json.loads(self._packed(None)["zarr.json"])
-        sharding = header["codecs"][0]["configuration"]
-        return {
-            "dtype": self.dtype.str, "shape": list(self.row_shape),
-            "chunk": sharding["chunk_shape"], "codecs": sharding["codecs"],
-            "fill_value": header["fill_value"],
-        }  # fmt: skip
 
     def close(self) -> ZarrHeader:
         """Write the rest, then the header."""
@@ -124,11 +97,6 @@ class ZarrWriter:
         content = self._packed(rows)[f"c/0{zeros}"]
         self._store.write(f"{self._name}/{file}", content)
         self._files.add(file)
-        if self._chunk_rows == self._shard_rows:
-            # a shard of one chunk ends with where it lies, and a checksum
-            start, length = struct.unpack("<QQ", content[-20:-4])
-            digest = hashlib.sha256(content[start : start + length]).digest()
-            self.packed_files.append(PackedFile(f"{self._name}/{file}", start, length, digest))
         self.rows += len(rows)
 
     def _packed(self, rows: np.ndarray | None) -> dict[str, bytes]:

@@ -69,7 +69,7 @@ def adopt(address: str, kind_name: str) -> Adopted:
     for name in (name for name in arrays if not fields[name]):
         reading.add(name, SHARED, 0, arrays[name].layout.shape[0], 0)
     first = None
-    samples = BundleFiles(store, "", rows)
+    samples = BundleFiles(store, "")
     for piece, at in enumerate(range(0, n, rows)):
         last = min(at + rows, n)
         for name in (name for name in arrays if fields[name]):
@@ -77,6 +77,7 @@ def adopt(address: str, kind_name: str) -> Adopted:
         samples.add_samples(piece, at, Samples(index=np.arange(at, last)))
         if first is None:
             first = dict(reading.values)
+    samples.close()
     bundle = _described(kind, first or {}, reading.highest, min(rows, n))
     layouts = {name: array.entry for name, array in arrays.items()} | samples.layouts
     content = encode_manifest(bundle, layouts, [*reading.rows, *samples.rows])

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from theodolite._storage.stores import Store
-from theodolite._storage.zarr.arrays import PackedFile, ZarrWriter
+from theodolite._storage.zarr.header import MAX_CHUNK_BYTES, NUMBERS
+from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.manifests.digests import (
     CLUSTERS,
@@ -20,16 +21,7 @@ from theodolite.evidence.manifests.digests import (
 )
 from theodolite.evidence.manifests.manifest import SHARED, ChunkRow
 
-FOLDERS = {INDEX: "samples/index", CLUSTERS: "samples/clusters", ENDS: "samples/ids_ends"}
-IDS_LAYOUT = {
-    "dtype": "|u1", "shape": [], "chunk": None, "fill_value": 0,
-    "codecs": [{"name": "bytes", "configuration": {}}],
-}  # fmt: skip
-NUMBERS_LAYOUT = {
-    "dtype": "<i8", "shape": [], "chunk": None, "fill_value": 0,
-    "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
-}  # fmt: skip
-NO_FILE = PackedFile("", 0, 0, hashlib.sha256().digest())
+LEVEL = 1  # packs as well as 3 on activations, twice as fast
 
 
 def index_step(index: np.ndarray) -> int | None:
@@ -41,118 +33,105 @@ def index_step(index: np.ndarray) -> int | None:
 
 
 class BundleFiles:
-    """Files of one bundle below a folder of a store."""
+    """Files of one bundle below a folder of a store: one for each shard, with all its arrays.
 
-    def __init__(self, store: Store, folder: str, rows: int, *, uneven: bool = False) -> None:
-        self._store, self._rows = store, rows
-        self._uneven = uneven
-        """Whether pieces differ in rows."""
+    Arrays lie one after the other in a file, so that writing a shard is one request, and so is
+    reading any of its arrays, or all.
+    """
+
+    def __init__(self, store: Store, folder: str) -> None:
+        self._store = store
         self._start = f"{folder}/" if folder else ""
-        self._arrays: dict[str, ZarrWriter] = {}
-        self._waiting: list[tuple[str, int, ChunkRow]] = []
-        """Rows whose files may not be written yet: array, number of the file, and the rest."""
+        self._piece = SHARED
+        self._packed: list[bytes] = []
+        """Chunks of the shard at hand, in their order in its file."""
+        self._length = 0
         self.rows: list[ChunkRow] = []
         self.layouts: dict[str, Any] = {}
 
-    def add(self, piece: int, first: int, arrays: Iterable[tuple[str, np.ndarray]]) -> None:
-        """Add the arrays of a shard that have a row per sample."""
-        for name, values in arrays:
-            self._append(name, values, (piece, len(values), first))
-
-    def add_uneven(
+    def add(
         self, piece: int, rows: int, first: int, arrays: Iterable[tuple[str, np.ndarray]]
     ) -> None:
-        """Add the ragged arrays of a shard."""
+        """Add arrays of a shard."""
         for name, values in arrays:
-            self._append_uneven(name, values, (piece, rows, first))
-
-    def _append_uneven(self, name: str, values: np.ndarray, head: tuple[int, int, int]) -> None:
-        place = f"{self._start}{FOLDERS.get(name, name)}/{head[0]:06d}"
-        n = max(len(values), 1)
-        array = ZarrWriter(self._store, place, values.dtype, values.shape[1:], n, n)
-        if name not in self.layouts:
-            self.layouts[name] = {**array.layout, "chunk": None}
-        file = NO_FILE
-        if values.size:
-            array.append(values)
-            array.close()
-            file = array.packed_files[0]
-        self.rows.append(self._row(name, values, head, file))
+            self._append(name, values, (piece, rows, first))
 
     def add_samples(self, piece: int, first: int, samples: Samples) -> None:
         """Add the sample numbers, ids and clusters of a shard."""
         index = np.asarray(samples.index, np.int64)
         head, step = (piece, len(index), first), index_step(index)
         if step is None:
-            self._write_unpacked(INDEX, index, head, NUMBERS_LAYOUT)
+            self._append(INDEX, index, head)
         else:
-            self.layouts.setdefault(INDEX, NUMBERS_LAYOUT)
-            row = self._row(INDEX, index, head, NO_FILE)
-            self.rows.append(row._replace(index_first=int(index[0]), index_step=step))
+            self._append(INDEX, index, head, content=b"")
+            at = int(index[0])
+            self.rows[-1] = self.rows[-1]._replace(index_first=at, index_step=step)
         if samples.clusters is not None:
             self._append(CLUSTERS, np.asarray(samples.clusters, np.int64), head)
         if samples.ids is not None:
             content, ends = pack_ids(samples.ids)
-            self._write_unpacked(IDS, content, head, IDS_LAYOUT)
+            self._append(IDS, content, head)
             self._append(ENDS, ends, head)
 
     def add_shared(self, arrays: Iterable[tuple[str, np.ndarray]]) -> None:
         """Add arrays that all samples share."""
-        for name, values in arrays:
-            self._append(name, values, (SHARED, 0, 0), len(values))
+        self.add(SHARED, 0, 0, arrays)
 
     def _append(
-        self, name: str, values: np.ndarray, head: tuple[int, int, int], rows: int = 0
+        self,
+        name: str,
+        values: np.ndarray,
+        head: tuple[int, int, int],
+        content: bytes | None = None,
     ) -> None:
-        if self._uneven and head[0] != SHARED:
-            self._append_uneven(name, values, head)
-            return
-        if not values.size:  # nothing to store
-            entry = {**NUMBERS_LAYOUT, "dtype": values.dtype.str, "shape": [*values.shape[1:]]}
-            self.layouts.setdefault(name, entry)
-            self.rows.append(self._row(name, values, head, NO_FILE))
-            return
-        if name not in self._arrays:
-            place = self._start + FOLDERS.get(name, name)
-            height = rows or self._rows
-            self._arrays[name] = ZarrWriter(
-                self._store, place, values.dtype, values.shape[1:], height, height
+        """Pack an array behind those of its shard; with ``content`` this instead."""
+        if values.dtype.name not in NUMBERS or values.nbytes > MAX_CHUNK_BYTES:
+            got = f"{values.nbytes:,} bytes of {values.dtype} in a shard"
+            raise EvidenceError(f"array {name!r}", got, f"numbers, at most {MAX_CHUNK_BYTES:,}")
+        if head[0] != self._piece:
+            self._write()
+            self._piece = head[0]
+        packed = _pack(values) if content is None else content
+        layout = {
+            "dtype": values.dtype.newbyteorder("<").str, "shape": [*values.shape[1:]],
+            "chunk": None, "fill_value": False if values.dtype == np.bool_ else 0,
+            "codecs": [
+                {"name": "bytes", "configuration": {"endian": "little"}},
+                {"name": "zstd", "configuration": {"level": LEVEL, "checksum": False}},
+            ],
+        }  # fmt: skip
+        if self.layouts.setdefault(name, layout) != layout:
+            got = f"{layout['dtype']} {layout['shape']}"
+            raise EvidenceError(f"array {name!r}", got, "the type and shape of the first shard")
+        self.rows.append(
+            ChunkRow(
+                *head, name, len(values), self._file if packed else "", self._length * bool(packed),
+                len(packed), None, hashlib.sha256(packed).digest(), compute_content_digest(values),
             )
-        number = sum(waiting == name for waiting, _, _ in self._waiting)
-        self._arrays[name].append(values)
-        self._waiting.append((name, number, self._row(name, values, head, NO_FILE)))
-
-    def _write_unpacked(
-        self, name: str, values: np.ndarray, head: tuple[int, int, int], layout: dict[str, Any]
-    ) -> None:
-        """Write an array whose shards differ in length: one unpacked file per shard."""
-        content = np.ascontiguousarray(values).tobytes()
-        self.layouts.setdefault(name, layout)
-        place = FOLDERS.get(name, "samples/ids")
-        file = f"{self._start}{place}/{head[0]:06d}"
-        if content:
-            self._store.write(file, content)
-        packed = PackedFile(file, 0, len(content), hashlib.sha256(content).digest())
-        self.rows.append(self._row(name, values, head, packed))
-
-    def _row(
-        self, name: str, values: np.ndarray, head: tuple[int, int, int], file: PackedFile
-    ) -> ChunkRow:
-        return ChunkRow(
-            *head, name, len(values), file.name, file.offset, file.length, None, file.sha256,
-            compute_content_digest(values),
         )  # fmt: skip
+        self._packed.append(packed)
+        self._length += len(packed)
+
+    @property
+    def _file(self) -> str:
+        """The file of the shard at hand."""
+        return f"{self._start}shards/{'shared' if self._piece == SHARED else f'{self._piece:06d}'}"
+
+    def _write(self) -> None:
+        if self._length:
+            self._store.write(self._file, b"".join(self._packed))
+        self._packed, self._length = [], 0
 
     def close(self) -> None:
-        """Write the remaining chunks, so that all rows and layouts are known."""
-        for name, array in self._arrays.items():
-            self.layouts[name] = array.layout
-            array.close()
-        for name, number, row in self._waiting:
-            file = self._arrays[name].packed_files[number]
-            self.rows.append(
-                row._replace(
-                    file=file.name, offset=file.offset, length=file.length, stored=file.sha256
-                )
-            )
-        self._waiting = []
+        """Write the last shard."""
+        self._write()
+
+
+def _pack(values: np.ndarray) -> bytes:
+    import pyarrow as pa  # noqa: PLC0415  slow
+
+    plain = np.ascontiguousarray(values).astype(values.dtype.newbyteorder("<"), copy=False)
+    if not plain.size:
+        return b""
+    packed: bytes = pa.Codec("zstd", LEVEL).compress(plain.tobytes(), asbytes=True)
+    return packed

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from theodolite._storage.stores import Store
 from theodolite.errors import EvidenceError, did_you_mean
 from theodolite.evidence.axes import NamedAxis
 from theodolite.evidence.base import Evidence
@@ -15,7 +16,7 @@ from theodolite.evidence.sources.assembly import Assembly
 from theodolite.evidence.sources.columns import RowSource
 from theodolite.evidence.sources.fields import ROW_NAMES, Fields, choose_kind, list_targets
 from theodolite.evidence.sources.open_source import open_source
-from theodolite.evidence.store import stored
+from theodolite.evidence.store import is_stored, stored
 from theodolite.evidence.store_writer import EvidenceWriter
 
 SLICE_ROWS = 4096
@@ -77,10 +78,16 @@ def evidence_batches(
     source: object, kind: str | None, fields: Fields | None, arrays: Mapping[str, object]
 ) -> Iterator[Evidence]:
     """Yield evidence for some rows at a time."""
-    if isinstance(source, str | Path) and (Path(source) / "header.json").is_file():
-        source = load(source)
-    elif isinstance(source, str | Path) and str(source).endswith(".safetensors"):
-        source = load_arrays(source)
+    if isinstance(source, str | Path):
+        if is_stored(source):
+            if fields or arrays:
+                raise EvidenceError("source", "evidence with fields beside it", "evidence alone")
+            return (shard.evidence() for shard in stored(source).shards())
+        local = Store.at(source).local
+        if local is not None and (local / "header.json").is_file():
+            source = load(local)
+        elif str(source).endswith(".safetensors"):
+            source = load_arrays(source)
     if isinstance(source, Evidence):
         if fields or arrays:
             raise EvidenceError("source", "evidence with fields beside it", "evidence alone")
