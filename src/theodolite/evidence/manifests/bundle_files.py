@@ -3,6 +3,7 @@ Used by the evidence writer and by Zarr adoption."""
 
 import hashlib
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -85,23 +86,18 @@ class BundleFiles:
         content: bytes | None = None,
     ) -> None:
         """Pack an array behind those of its shard; with ``content`` this instead."""
-        if values.dtype.name not in NUMBERS or values.nbytes > MAX_CHUNK_BYTES:
+        known = name in self.layouts
+        if values.nbytes > MAX_CHUNK_BYTES or not (known or values.dtype.name in NUMBERS):
             got = f"{values.nbytes:,} bytes of {values.dtype} in a shard"
             raise EvidenceError(f"array {name!r}", got, f"numbers, at most {MAX_CHUNK_BYTES:,}")
         if head[0] != self._piece:
             self._write()
             self._piece = head[0]
         packed = _pack(values) if content is None else content
-        layout = {
-            "dtype": values.dtype.newbyteorder("<").str, "shape": [*values.shape[1:]],
-            "chunk": None, "fill_value": False if values.dtype == np.bool_ else 0,
-            "codecs": [
-                {"name": "bytes", "configuration": {"endian": "little"}},
-                {"name": "zstd", "configuration": {"level": LEVEL, "checksum": False}},
-            ],
-        }  # fmt: skip
-        if self.layouts.setdefault(name, layout) != layout:
-            got = f"{layout['dtype']} {layout['shape']}"
+        layout = self.layouts[name] if known else self.layouts.setdefault(name, _describe(values))
+        kind = values.dtype.newbyteorder("<").str, [*values.shape[1:]]
+        if kind != (layout["dtype"], layout["shape"]):
+            got = "{} {}".format(*kind)
             raise EvidenceError(f"array {name!r}", got, "the type and shape of the first shard")
         self.rows.append(
             ChunkRow(
@@ -127,11 +123,28 @@ class BundleFiles:
         self._write()
 
 
-def _pack(values: np.ndarray) -> bytes:
+def _describe(values: np.ndarray) -> dict[str, Any]:
+    """Return the layout of an array: every shard of it is one chunk."""
+    return {
+        "dtype": values.dtype.newbyteorder("<").str, "shape": [*values.shape[1:]],
+        "chunk": None, "fill_value": False if values.dtype == np.bool_ else 0,
+        "codecs": [
+            {"name": "bytes", "configuration": {"endian": "little"}},
+            {"name": "zstd", "configuration": {"level": LEVEL, "checksum": False}},
+        ],
+    }  # fmt: skip
+
+
+@lru_cache(maxsize=1)
+def _codec() -> Any:
     import pyarrow as pa  # noqa: PLC0415  slow
 
-    plain = np.ascontiguousarray(values).astype(values.dtype.newbyteorder("<"), copy=False)
-    if not plain.size:
+    return pa.Codec("zstd", LEVEL)
+
+
+def _pack(values: np.ndarray) -> bytes:
+    if not values.size:
         return b""
-    packed: bytes = pa.Codec("zstd", LEVEL).compress(plain.tobytes(), asbytes=True)
+    plain = np.ascontiguousarray(values).astype(values.dtype.newbyteorder("<"), copy=False)
+    packed: bytes = _codec().compress(plain.tobytes(), asbytes=True)
     return packed
