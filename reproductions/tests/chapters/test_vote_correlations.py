@@ -72,3 +72,10 @@ def test_numbers_against_votes(folder: Path) -> None:
     assert "Correlations within ±0.10 count as none" in page
     assert by_name["far", "pearson"].decision.answer == "too few repeats"
     assert "too few repeats: 0." in page
+
+
+def test_a_report_opens_with_the_result_of_its_studies(folder: Path) -> None:
+    page = (folder / "report.html").read_text()
+    top, bottom = page.index('id="protocol-result"'), page.index('id="appendix"')
+    assert top < page.index("strongest with near, r = ") < bottom
+    assert "No question could be answered" not in page[:bottom]

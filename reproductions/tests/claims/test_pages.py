@@ -164,7 +164,12 @@ def test_the_commands(tmp_path: Path) -> None:
         theodolite("papers", "findings", "status", "--results", tmp_path, "--json").stdout
     )
     assert none["makinwa2022"]["holds here"] == 0
-    for wrong in (["show", "P999"], ["list", "--paper", "003"], ["list", "--verdict", "true"]):
+    for wrong in (
+        ["run", "accepted_text_votes", "--out", tmp_path / "out"],
+        ["show", "P999"],
+        ["list", "--paper", "003"],
+        ["list", "--verdict", "true"],
+    ):
         result = theodolite("papers", "findings", *wrong)
         assert result.returncode != 0 and result.stderr.startswith("theodolite: ")
 

@@ -225,7 +225,7 @@ def test_too_many_cells() -> None:
 
 
 def test_the_command(folder: Path) -> None:
-    words = ["papers", "sweep", folder / "sweep.yaml", "--data", folder / "data", "--quiet"]
+    words = ["papers", "run", folder / "sweep.yaml", "--data", folder / "data", "--quiet"]
     ended = theodolite_command(*words, "--out", folder / "run")
     assert ended.returncode == 0, ended.stderr
     assert "signed to absolute" in ended.stdout

@@ -92,6 +92,7 @@ def _chapters_of(
         "acceptance": acceptance_chapter(material, spec, scores, models),
         "saliency": saliency_chapter(material, spec, models),
         "compared": compared_chapter(models, spec),
+        "openings": [text for c in installed_chapters() if (text := c.open(material))],
         "sections": [
             section
             for chapters in installed_chapters()

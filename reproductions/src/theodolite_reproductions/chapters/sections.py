@@ -17,6 +17,7 @@ from theodolite_reproductions.chapters.charts import model_charts
 from theodolite_reproductions.chapters.faithfulness import faithfulness_studies
 from theodolite_reproductions.chapters.findings import findings
 from theodolite_reproductions.chapters.lookalikes import lookalikes_chapter
+from theodolite_reproductions.chapters.opening import opening
 from theodolite_reproductions.chapters.printed_tables import printed_tables
 from theodolite_reproductions.chapters.rated_texts import rated_texts
 from theodolite_reproductions.chapters.score_agreement import score_agreement
@@ -25,7 +26,7 @@ from theodolite_reproductions.chapters.vote_correlations import vote_correlation
 from theodolite_reproductions.findings.leakage import read_findings, write_findings
 from theodolite_reproductions.findings.specs import KINDS, parse_studies
 
-TEMPLATES = Path(__file__).parents[1] / "templates"
+LOADER = jinja2.FileSystemLoader(Path(__file__).parents[1] / "templates")
 
 
 class ProtocolChapters:
@@ -48,6 +49,11 @@ class ProtocolChapters:
         """Compute the studies of a spec and write them to a file."""
         write_findings(path, spec, models, evidence, tables)
 
+    def open(self, material: RunMaterial) -> str:
+        """Return the results of the studies for the top of a report."""
+        studies = opening(read_findings(material.folder)) if isinstance(material, RunFolder) else []
+        return render_template("opening.html.j2", {"studies": studies}, LOADER) if studies else ""
+
     def render(self, material: RunMaterial, models: Sequence[ComparedRecord]) -> list[str]:
         """Return the sections of a report."""
         if not isinstance(material, RunFolder):
@@ -66,9 +72,8 @@ class ProtocolChapters:
             "rated_texts.html.j2": {"groups": rated_texts(material)},
             "printed_tables.html.j2": {"tables": printed_tables(material)},
         }
-        loader = jinja2.FileSystemLoader(TEMPLATES)
         return [
-            render_template(name, content, loader)
+            render_template(name, content, LOADER)
             for name, content in contents.items()
             if any(content.values())
         ]

@@ -14,7 +14,7 @@ from theodolite._runs.folder.run_records import ManifestRecord, ProducedRecord, 
 from theodolite._runs.folder.spec import read_spec
 from theodolite._storage.paths import sha256_of
 from theodolite._storage.records import describe_first_error, read_record
-from theodolite._storage.text import read_json
+from theodolite._storage.text import read_json, read_yaml
 from theodolite._verdicts.scores_file import ComparedFile, ScoreRecord, ScoresFile
 from theodolite.errors import UnsafeInputError
 from theodolite_reproductions.claims.answers.acceptance import own_words_answers, variant_answers
@@ -109,6 +109,12 @@ def result_of(folder: Path, protocol: Path) -> ResultFile:
 def answered_protocols() -> tuple[str, ...]:
     """Protocols and sweeps whose runs can be kept, and what needs no run."""
     return (*OF_RUNS, *OF_SWEEPS, PRINTED)
+
+
+def check_answered(protocol: Path) -> None:
+    """Refuse a protocol whose run answers no entry, before it is run."""
+    content = read_yaml(protocol, "protocol")
+    _extractor({**OF_RUNS, **OF_SWEEPS}, str(content.get("name")))
 
 
 def _of_run(folder: Path, protocol: Path) -> ResultFile:

@@ -16,7 +16,7 @@ from theodolite_reproductions.cli.claims import (
     findings_tables,
 )
 from theodolite_reproductions.cli.protocols import papers_inputs, papers_list, papers_show
-from theodolite_reproductions.cli.sweep import sweep
+from theodolite_reproductions.cli.sweep import papers_run
 
 
 def _group(text: str, **commands: Callable[..., None]) -> typer.Typer:
@@ -30,7 +30,7 @@ def _group(text: str, **commands: Callable[..., None]) -> typer.Typer:
 
 papers_app = _group(
     "List and reproduce the runs of five papers",
-    list=papers_list, show=papers_show, inputs=papers_inputs, sweep=sweep,
+    list=papers_list, show=papers_show, inputs=papers_inputs, run=papers_run,
 )  # fmt: skip
 findings_app = _group(
     "Compare claims of five papers with our runs",

@@ -172,12 +172,14 @@ def findings_run(
     """Run a protocol and keep its results for the paper."""
     from theodolite._runs.folder.checksums import MANIFEST
     from theodolite._runs.folder.protocols import find_protocol_file
-    from theodolite_reproductions.claims.extraction import SWEEP, result_of
+    from theodolite_reproductions.claims.extraction import SWEEP, check_answered, result_of
+    from theodolite_reproductions.cli.sweep import papers_run
 
     protocol = find_protocol_file(protocol)
+    check_answered(protocol)
     if not (out / MANIFEST).is_file() and not (out / SWEEP).is_file():
         findings_power(protocol)
-        _carry_out(protocol, out, data, cache, quiet=quiet)
+        papers_run(protocol, out, data, cache, quiet=quiet)
     _keep(result_of(out, protocol), keep)
 
 
@@ -207,18 +209,6 @@ def findings_pages(
 
     for path in write_pages(folder):
         typer.echo(str(path))
-
-
-def _carry_out(protocol: Path, out: Path, data: Path, cache: Path | None, *, quiet: bool) -> None:
-    from theodolite._storage.text import read_yaml
-    from theodolite.cli.commands.run import run
-    from theodolite_reproductions.cli.sweep import sweep
-
-    content = read_yaml(protocol, "protocol")
-    if isinstance(content, dict) and "vary" in content:
-        sweep(protocol, out, data, cache, quiet=quiet)
-    else:
-        run(protocol, out, data, cache, quiet=quiet)
 
 
 def _known(results: Path | None) -> "tuple[EntryStatus, ...]":

@@ -12,7 +12,7 @@ from theodolite_reproductions.sources import find_sources
 
 
 def papers_list(as_json: Json = False) -> None:
-    """List the protocols that `run` and `papers sweep` take by name."""
+    """List the protocols that `papers run` takes by name."""
     if as_json:
         print_json(
             [

@@ -1,4 +1,4 @@
-"""The command that varies what a protocol leaves open."""
+"""The command that runs protocols and sweeps by name."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,13 +12,10 @@ if TYPE_CHECKING:
     from theodolite_reproductions.sweeps.result import SweepRecord
 
 
-def sweep(
+def papers_run(
     spec: Annotated[
         Path,
-        typer.Argument(
-            help="Sweep (YAML next to its protocol), or a name of `papers list`",
-            show_default=False,
-        ),
+        typer.Argument(help="Name of `papers list`, or a YAML file", show_default=False),
     ],
     out: Annotated[Path, typer.Option(help="Folder to write")],
     data: Annotated[Path, typer.Option(help="Folder that the protocol's paths are in")] = Path(),
@@ -26,20 +23,27 @@ def sweep(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run a sensitivity analysis of unspecified choices.
+    """Run a protocol, or a sweep over the choices of one.
 
-    Every combination of choices is measured on the same samples; a sweep that was cut off goes on
-    with what is missing.
+    A sweep measures every combination of choices on the same samples. What was cut off goes on with
+    what is missing.
     """
     from theodolite._runs.folder.preparation import lock_folder
     from theodolite._runs.folder.protocols import find_protocol_file
     from theodolite._runs.run_inputs import RunPaths
+    from theodolite._storage.text import read_yaml
+    from theodolite.cli.commands.run import run
     from theodolite.cli.interrupts import goes_on
     from theodolite.cli.progress import show_progress
     from theodolite_reproductions.sweeps.result import run_sweep
     from theodolite_reproductions.sweeps.spec import read_sweep
 
-    checked, protocol = read_sweep(find_protocol_file(spec))
+    path = find_protocol_file(spec)
+    content = read_yaml(path, "protocol")
+    if not isinstance(content, dict) or "vary" not in content:
+        run(path, out, data, cache, quiet=quiet)
+        return
+    checked, protocol = read_sweep(path)
     check_there(data)
     at = RunPaths(data, out, cache or get_default_cache())
     with goes_on(), lock_folder(out), show_progress(quiet=quiet) as progress:

@@ -40,6 +40,9 @@ class Chapters(Protocol):
     ) -> None:
         """Compute the studies of a spec and write them to a file."""
 
+    def open(self, material: Any) -> str:
+        """Return the results of the studies for the top of a report, as safe HTML; or nothing."""
+
     def render(self, material: Any, models: Sequence[ComparedRecord]) -> list[str]:
         """Return sections of the report of a run, as HTML that is safe to include."""
 
