@@ -65,7 +65,7 @@ TREE = {
     "data": "list info get check example store commit keys",
     "models": "list info train",
     "metrics": "list show validate",
-    "papers": "list show inputs sweep findings accept",
+    "papers": "list show inputs run findings accept",
 }
 
 

@@ -166,11 +166,11 @@ def stand_ins(status: EntryStatus) -> str:
 
 
 def ours(status: EntryStatus) -> str:
-    """Our effect in the cell nearest to the paper, and our figures."""
-    nearest = [answer for answer in status.answers if answer.nearest] or list(status.answers)
-    if not nearest:
+    """Our effect in the cell nearest to the paper, of those that decide, and our figures."""
+    deciding = [cell.answer for cell in status.measured or status.printed] or list(status.answers)
+    if not deciding:
         return ""
-    answer = nearest[0]
+    answer = next((answer for answer in deciding if answer.nearest), deciding[0])
     return "; ".join(part for part in (interval(answer), figures(answer.ours)) if part)
 
 
@@ -205,4 +205,5 @@ def decided_by(status: EntryStatus) -> str:
     """The tests or the protocol that decide it."""
     if status.entry.proofs:
         return ", ".join(f"`{proof.rpartition('::')[2]}`" for proof in status.entry.proofs)
-    return f"`{status.entry.protocol}`" if status.entry.protocol else ""
+    deciding = dict.fromkeys(cell.protocol for cell in status.measured or status.printed)
+    return ", ".join(f"`{name}`" for name in deciding or (status.entry.protocol or "",) if name)
