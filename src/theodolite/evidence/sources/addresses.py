@@ -3,9 +3,8 @@ sets.
 Used by :mod:`.open_source`."""
 
 import functools
-import itertools
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePosixPath
 
 import numpy as np
@@ -19,7 +18,7 @@ from theodolite._storage.row_files.parquet_rows import open_parquet_rows
 from theodolite._storage.row_files.tar_rows import read_tar_samples
 from theodolite._storage.stores import Store
 from theodolite._storage.text import json_from
-from theodolite.errors import EvidenceError, UnsafeInputError
+from theodolite.errors import EvidenceError, UnsafeInputError, printable
 from theodolite.evidence.sources.array_columns import batch_samples, to_block
 from theodolite.evidence.sources.arrow_columns import BLOCK_BYTES, ROWS, read_arrow_blocks
 from theodolite.evidence.sources.columns import Block, RowSource
@@ -43,16 +42,31 @@ def open_addresses(addresses: Sequence[str | Path]) -> RowSource:
         whole = functools.partial(_npz_array, files[0])
 
     def header() -> tuple[str, ...]:
-        if read is _npz_blocks:
-            return _npz_names(files[0])
-        if read is _tar_blocks:
-            return _tar_names(files[0])
-        return tuple(next(read(files[0], None), {}))
+        with refuse_unreadable(name):
+            if read is _npz_blocks:
+                return _npz_names(files[0])
+            if read is _tar_blocks:
+                return _tar_names(files[0])
+            return tuple(next(read(files[0], None), {}))
 
     def blocks(columns: Sequence[str] | None) -> Iterator[Block]:
-        return itertools.chain.from_iterable(read(file, columns) for file in files)
+        for file in files:
+            with refuse_unreadable(name):
+                yield from read(file, columns)
 
     return RowSource(name, header, blocks, whole=whole)
+
+
+@contextmanager
+def refuse_unreadable(name: str) -> Iterator[None]:
+    """Turn what a library says of a damaged file into a refusal: bytes of a file raise anything."""
+    try:
+        yield
+    except (EvidenceError, MemoryError):
+        raise
+    except (ValueError, TypeError, LookupError, ArithmeticError, OSError, RuntimeError) as error:
+        got = printable(f"{type(error).__name__}: {error}", 120)
+        raise UnsafeInputError(f"source {name!r}", got, "columns that can be read") from error
 
 
 def _reader(suffix: str) -> Blocks:

@@ -8,12 +8,18 @@ import numpy as np
 from theodolite.errors import EvidenceError
 from theodolite.evidence.foreign_arrays import is_null
 from theodolite.evidence.sources.arrow_columns import BLOCK_BYTES, MAX_TEXT_CHARS, ROWS
-from theodolite.evidence.sources.columns import Block, Column
+from theodolite.evidence.sources.columns import Block, Column, check_type
 
 
 def to_column(values: np.ndarray) -> Column:
     """Convert an array to a column; words become numbers, NaN stays."""
+    if values.dtype.kind == "S":
+        try:
+            values = np.char.decode(values, "utf-8")
+        except UnicodeDecodeError as error:
+            raise EvidenceError("a column", "bytes that are no UTF-8", "text") from error
     if values.dtype.kind not in "UO":
+        check_type(values.dtype, "a column")
         return Column(values)
     nulls = None
     if values.dtype.kind == "O":

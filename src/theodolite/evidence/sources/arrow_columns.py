@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from theodolite._storage.row_files.arrow_rows import HIDDEN_KEY, TYPE_ABOUT
-from theodolite.errors import EvidenceError
+from theodolite.errors import EvidenceError, printable
 from theodolite.evidence.sources.columns import Block, Column
 
 ROWS, BLOCK_BYTES = 4096, 1 << 25
@@ -31,6 +31,8 @@ def read_arrow_blocks(
     """Yield blocks of columns; ``schema`` has field metadata that batches may lack."""
     row = 0
     for batch in batches:
+        if len(set(batch.schema.names)) < len(batch.schema.names):
+            raise EvidenceError(what, f"columns {printable(batch.schema.names)}", "each name once")
         meta = _field_meta(schema or batch.schema)
         for part in split_batch(batch):
             names = [n for n in part.schema.names if columns is None or n in columns]

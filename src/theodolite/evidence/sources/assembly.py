@@ -67,8 +67,8 @@ class Assembly:
         looked = [t for t in self.targets if self._lacks_names(t) or self._may_lack(t)]
         if self.source.again and looked:
             columns = list(dict.fromkeys(c for t in looked for c in t.columns))
-            self._learn(self.source.blocks(columns))
-        for number, block in enumerate(self.source.blocks(self.columns)):
+            self._learn(self.source.checked_blocks(columns))
+        for number, block in enumerate(self.source.checked_blocks(self.columns)):
             if not number and not self.source.again:
                 self._learn([block])
             yield block
@@ -120,6 +120,12 @@ class Assembly:
         return target.array.rpartition(".")[2] == "truth" and known not in names
 
     def _column(self, target: Target, block: Block) -> Column:
+        column = self._stacked(target, block)
+        if column.values.dtype.kind == "f" and (target.layout is None or _axis(target)):
+            self._refuse(target, np.isinf(column.values), "an infinite number")
+        return column
+
+    def _stacked(self, target: Target, block: Block) -> Column:
         if not target.several:
             (name,) = target.columns
             return block[name]

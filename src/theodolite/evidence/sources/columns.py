@@ -1,5 +1,5 @@
 """Blocks of columns that every source of rows yields, and the choice of columns by name or
-pattern."""
+pattern. Every column passes one gate before anything is computed with it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from theodolite.errors import EvidenceError, did_you_mean
+from theodolite.errors import EvidenceError, did_you_mean, printable
 
+NUMBERS = "fiub"
+"""Kinds of numpy types that are computed with; each at most 8 bytes wide."""
 _SHOWN = 12
 
 
@@ -45,6 +47,32 @@ class RowSource:
     """Whether it can be read a second time."""
     whole: Callable[[str], Any] | None = None
     """Function that returns an array without a row per sample, if the source has any."""
+
+    def checked_header(self) -> tuple[str, ...]:
+        """Return the names of the columns; raise if one comes twice."""
+        names = self.header()
+        twice = next((name for at, name in enumerate(names) if name in names[:at]), None)
+        if twice is not None:
+            got = f"two columns {printable(twice, 60)!r}"
+            raise EvidenceError(f"source {self.name!r}", got, "each name once")
+        return names
+
+    def checked_blocks(self, columns: Sequence[str] | None) -> Iterator[Block]:
+        """Yield blocks of columns whose types can be computed with; raise for any other."""
+        for block in self.blocks(columns):
+            for name, column in block.items():
+                check_type(column.values.dtype, f"column {printable(name, 60)!r} of {self.name}")
+            lengths = {name: len(column) for name, column in block.items()}
+            if len(set(lengths.values())) > 1:
+                got = printable(f"lengths {lengths}")
+                raise EvidenceError(f"source {self.name!r}", got, "as many rows in each")
+            yield block
+
+
+def check_type(dtype: np.dtype[Any], what: str) -> None:
+    """Raise unless values of a type can be computed with: no dates, records, bytes or objects."""
+    if dtype.kind not in NUMBERS or dtype.itemsize > 8:
+        raise EvidenceError(what, f"values of type {dtype}", "numbers of at most 64 bits, or words")
 
 
 def match_columns(header: Sequence[str], name: str, pattern: str) -> dict[str, str]:

@@ -98,7 +98,7 @@ def evidence_batches(
 def _assembly(
     source: RowSource, kind: str | None, fields: Fields | None, arrays: Mapping[str, object]
 ) -> Assembly:
-    header = source.header()
+    header = source.checked_header()
     if not header:
         raise EvidenceError(f"source {source.name!r}", "no rows", "some")
     chosen = choose_kind(kind, tuple(header if fields is None else fields))
