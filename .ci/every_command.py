@@ -36,7 +36,7 @@ TRIED = {
     "data list": "",
     "data store": "said.npz pieces",
     "demo": TIMED,
-    "dissect": "mask_folder mydata --model resnet18 --out out",
+    "dissect": "--model resnet18 --data mydata --dataset mask_folder --out out",
     "doctor": "",
     "evidence": "",
     "explain": "image.png --model resnet18 --method grad_cam --out maps",

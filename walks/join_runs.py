@@ -50,7 +50,7 @@ ran = theodolite_command(
 )
 assert ran.returncode == 0, ran.stderr
 ran = theodolite_command(
-    "dissect", "folder", "signs", "--model", "test_resnet", *shared, "--out", "units"
+    "dissect", "--data", "signs", "--model", "test_resnet", *shared, "--out", "units"
 )
 assert ran.returncode == 0, ran.stderr
 

@@ -81,5 +81,9 @@ assert run.subject.outputs == "model"
 asked = {question for question, answer in answers.items() if answer != "not_evaluated"}
 assert asked == {"exists", "located", "leak_free", "faithful", "detects"}
 assert answers["faithful"] != "no"
-assert "theodolite study init" in ran.stdout
-assert Path("run/report.html").is_file()
+# saliency maps of the same network have their own answers, in a second column
+assert "saliency: located" in ran.stdout
+assert "Answers for each explanation" in Path("run/report.html").read_text()
+# people can be asked at once: the study lies beside the run, where no later run replaces it
+assert "theodolite study init run-study" in ran.stdout
+assert Path("run-study").is_dir()

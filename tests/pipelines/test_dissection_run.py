@@ -48,7 +48,7 @@ def shapes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def dissect(shapes: Path, out: Path, *more: str) -> Result:
     return theodolite(
-        "dissect", "mask_folder", shapes / "masks", "--model", "test_resnet",
+        "dissect", "--dataset", "mask_folder", "--data", shapes / "masks", "--model", "test_resnet",
         "--weights", shapes / "weights.safetensors", "--out", out, "--cache", shapes / "cache",
         "--quiet", *more,
     )  # fmt: skip
@@ -108,7 +108,7 @@ def test_a_data_set_without_regions_is_said(shapes: Path, tmp_path: Path) -> Non
     for places in ("points", "boxes", "masks"):
         (tmp_path / "plain" / f"{places}.csv").unlink()
     result = theodolite(
-        "dissect", "folder", tmp_path / "plain", "--model", "test_resnet", "--weights",
+        "dissect", "--data", tmp_path / "plain", "--model", "test_resnet", "--weights",
         shapes / "weights.safetensors", "--out", tmp_path / "out", "--quiet",
     )  # fmt: skip
     assert result.returncode == 2 and "no test image with regions" in result.stderr

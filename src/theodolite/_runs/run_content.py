@@ -149,7 +149,9 @@ def score_run(
     examples = choose_example_images(produced, spec)
     conflict_examples = choose_conflict_images(produced, conflicts)
     record = ProducedRecord(
-        explained=build_explained_record(spec, produced.claim, answers.subject, evidence),
+        explained=build_explained_record(
+            spec, produced.claim, answers.subject, evidence, _list_other_kinds(produced)
+        ),
         notes=[*answers.notes, *failures],
         facts=list(produced.facts),
         inputs=dict(produced.inputs),
@@ -207,6 +209,13 @@ def _score_compared(
             needed = "a name of letters, digits, '_', '.', '-'"
             raise EvidenceError("model", repr(other.name), needed)
     return score_compared_models(spec, answers, produced.about, produced.compared, progress)
+
+
+def _list_other_kinds(produced: Produced) -> list[Evidence]:
+    """Return the evidence of compared explanations of a kind that the run has no evidence of."""
+    kinds = {bundle.kind for seed in produced.evidence[:1] for bundle in seed}
+    others = [bundle for other in produced.compared for bundle in other.evidence[0]]
+    return [bundle for bundle in others if bundle.kind not in kinds]
 
 
 def _save_evidence(spec: RunSpec, evidence: Sequence[Sequence[Evidence]], root: Path) -> None:

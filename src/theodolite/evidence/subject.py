@@ -128,11 +128,11 @@ class Subject:
         """Reason why *faithful* was not evaluated."""
         if self.outputs == "probe_only":
             return (
-                "Not evaluated for your model, because its outputs were not read: "
-                f"{self.probe_label} was evaluated instead. That result is separate, under "
+                "Not evaluated for your model: no outputs of it for these classes were read. "
+                f"Instead {self.probe_label} was evaluated. That result is separate, under "
                 "“Faithful to the linear probe”."
             )
-        return "Not evaluated for your model, because its outputs were not read."
+        return "Not evaluated for your model: no outputs of it for these classes were read."
 
     @property
     def reference(self) -> str:
@@ -162,7 +162,7 @@ class Subject:
             return f"Audited: {self.description}."
         place = (self.model or "your network").partition(",")[0]
         return (
-            f"Audited: {self.description}. The outputs of {place} were not read; "
+            f"Audited: {self.description}. No outputs of {place} for these classes were read: "
             f"{self.probe_label} was evaluated instead and decides nothing."
         )
 

@@ -17,7 +17,6 @@ from theodolite.report.chapters.clean import is_defect_metric
 from theodolite.report.figures.bars import Bar, bar_rows, histogram
 from theodolite.report.figures.scales import Scale, round_scale
 from theodolite.report.figures.svg import Figure
-from theodolite.report.head import WORDS
 from theodolite.report.sentences import better_by, sentence
 from theodolite.report.words import (
     full_title,
@@ -75,7 +74,7 @@ def stand_in_chapter(scores: Sequence[Score], subject: Subject) -> dict[str, str
     result = stand_in_verdict(scores, subject)
     if result is None or result.score is None:
         return apart
-    return apart | {"word": WORDS[result.answer], "says": sentence(result)}
+    return apart | {"word": ANSWER_WORDS[result.answer], "says": sentence(result)}
 
 
 def _about_histograms(scores: Sequence[Score]) -> str:

@@ -14,16 +14,9 @@ from theodolite.report.figures.strips import score_strip, strip_key
 from theodolite.report.formulas import with_code
 from theodolite.report.methods import anchor
 from theodolite.report.sentences import CONCEPTS, reference, sentence, with_noun
-from theodolite.report.words import full_title, method_text
-from theodolite.results import Answer, Verdict
+from theodolite.report.words import ANSWER_WORDS, full_title, method_text
+from theodolite.results import Verdict
 
-WORDS: dict[Answer, str] = {
-    "yes": "Yes",
-    "partly": "Partly",
-    "no": "No",
-    "inconclusive": "Inconclusive",
-    "not_evaluated": "Not evaluated",
-}
 FACTS = 2
 """So many facts fit into the line below the title."""
 
@@ -77,7 +70,7 @@ def card(verdict: Verdict, subject: Subject, noun: str = CONCEPTS) -> dict[str, 
         "question": verdict.question,
         "css": verdict.answer.replace("_", "-"),
         "asks": with_noun(verdict.question_text, noun),
-        "word": WORDS[verdict.answer],
+        "word": ANSWER_WORDS[verdict.answer],
         "says": sentence(verdict, noun),
         "sensitivity": verdict.sensitivity,
         "n": "" if score is None else f"{score.n:,} {score.n_unit}",

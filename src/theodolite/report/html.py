@@ -16,7 +16,7 @@ from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import QUESTIONS, QUESTIONS_BY_KIND
 from theodolite.report.chapters.acceptance import acceptance_chapter
 from theodolite.report.chapters.attributions import attribution_rows
-from theodolite.report.chapters.compared import compared_chapter
+from theodolite.report.chapters.compared import answers_by_explanation, compared_chapter
 from theodolite.report.chapters.conflicts import conflicts_chapter
 from theodolite.report.chapters.faithfulness import faithfulness_chapter
 from theodolite.report.chapters.leakage import leakage_chapter
@@ -58,6 +58,7 @@ def write_report_of(material: RunMaterial, path: Path) -> Path:
         "examples": examples_part(example_cards),
         "explained_rows": attribution_rows(material, spec.seeds[0]),
         "map_images": map_images(material, spec.seeds[0]),
+        "by_explanation": answers_by_explanation(models, verdicts),
         "one_by_one": one_by_one(material, scores, verdicts, models, noun),
         "limits": limits(record, made_record, verdicts, subject, noun),
         "explorer": explorer,

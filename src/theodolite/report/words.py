@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._verdicts.words import percent
 from theodolite.metrics.catalogue import catalogue
-from theodolite.results import Interval, Score, Verdict
+from theodolite.results import Answer, Interval, Score, Verdict
 
 OPTION = {
     "rank_by": {"contribution": "weight × value", "weight": "weight", "value": "value"},
@@ -98,6 +98,13 @@ METHODS = {
     "concept_shap_relearned": "ConceptSHAP, decoder learned anew",
 }
 """Methods that find concepts, in readers' words."""
+ANSWER_WORDS: dict[Answer, str] = {
+    "yes": "Yes",
+    "partly": "Partly",
+    "no": "No",
+    "inconclusive": "Inconclusive",
+    "not_evaluated": "Not evaluated",
+}
 
 
 def method_text(name: str) -> str:

@@ -139,7 +139,7 @@ def as_weights(name: str) -> Callable[[Path, bytes], list[str]]:
         (data / "samples.csv").write_text("image,street\na.png,1\n")
         (data / "masks.csv").write_text("image,concept,file\na.png,car,a.png\n")
         (folder / name).write_bytes(content)
-        return ["dissect", "mask_folder", str(data), "--model", "test_resnet", "--weights",
+        return ["dissect", "--dataset", "mask_folder", "--data", str(data), "--model", "test_resnet", "--weights",
                 str(folder / name), "--out", str(folder / "out"), "--quiet"]  # fmt: skip
 
     return place

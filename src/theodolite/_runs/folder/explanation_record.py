@@ -57,8 +57,12 @@ def build_explained_record(
     claim: Claim | None,
     subject: Subject | None,
     evidence: Sequence[Sequence[Evidence]],
+    others: Sequence[Evidence] = (),
 ) -> ExplanationRecord:
-    """Return the record of the explanation in ``produced.json``; the spec's claim wins."""
+    """Return the record of the explanation in ``produced.json``; the spec's claim wins.
+
+    What was examined includes the evidence of ``others``, further explanations of the network.
+    """
     bundles = evidence[0] if evidence else ()
     subject = subject or spec.stated_subject
     kind = bundles[0].kind if bundles else ""
@@ -71,7 +75,7 @@ def build_explained_record(
         n=max((len(bundle) for bundle in bundles), default=None),
         counts=count_axes(bundles, claim, len(spec.seeds)),
         noun=claim.concepts,
-        examined=[_examine(bundle, claim) for bundle in bundles],
+        examined=[_examine(bundle, claim) for bundle in (*bundles, *others)],
     )
 
 

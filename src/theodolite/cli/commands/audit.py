@@ -23,14 +23,16 @@ from theodolite._runs.auditing.sources import (
 from theodolite._runs.engine.worker_choice import Engine
 from theodolite._runs.folder.preparation import check_folder, check_outside, lock_folder
 from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.folder_reader import RunFolder
 from theodolite._runs.run_inputs import RunPaths
 from theodolite._scoring.evaluate import Resampling
 from theodolite._storage.cache_folder import get_default_cache
 from theodolite._storage.stores import Store
 from theodolite._verdicts.answers import AuditAnswers, stand_in_line
+from theodolite._verdicts.from_scores import verdicts
 from theodolite._verdicts.gates.judge import NOT_MET, Thresholds, read_thresholds
 from theodolite._verdicts.gates.outcome import check_gate
-from theodolite._verdicts.scores_file import scores_file
+from theodolite._verdicts.scores_file import score_of, scores_file
 from theodolite.cli import options as opt
 from theodolite.cli.commands.run import compute
 from theodolite.cli.interrupts import PARTIAL, goes_on
@@ -41,6 +43,10 @@ from theodolite.cli.tables import print_scores, print_verdicts
 from theodolite.errors import EvidenceError, printable
 from theodolite.evidence.pipeline_output import Progress
 from theodolite.evidence.sources.table_columns import is_table
+
+EXPLANATIONS = ("concepts", "units", "saliency")
+"""What is audited of a model; concepts always."""
+STUDY_IMAGES = 24
 
 
 def _column(text: str) -> Any:
@@ -81,6 +87,9 @@ def audit(
     layer: opt.Layer = None,
     data: Annotated[Path | None, option("Folder of images with concepts")] = None,
     dataset: Annotated[str, option("Layout of DATA: folder, cub, monumai")] = "folder",
+    explain: Annotated[str, option("Explanations to audit")] = ",".join(EXPLANATIONS),
+    interventions: Annotated[int, option("Test images for saliency; 0: none", min=0)] = 100,
+    study: Annotated[str | None, option("Study folder, or none. Default: OUT-study")] = None,
     claim: Annotated[str, option("Claim of the explanation, the report's title")] = "",
     values: Annotated[str | None, _column("Concept scores: names or pattern ('pred_*')")] = None,
     truth: Annotated[str | None, _column("True concepts: names or pattern ('true_*')")] = None,
@@ -118,7 +127,8 @@ def audit(
     criteria = None if thresholds is None else read_thresholds(thresholds)
     settings = _Settings(Resampling(resamples, seed=seed), out, overwrite, claim)
     options = ModelOptions(model or "", weights, classes, preprocess, trust_model)
-    job = _model_job(evidence, options, layer, (data, dataset, cache), settings)
+    explained = _read_explanations(explain, interventions)
+    job = _model_job(evidence, options, layer, (data, dataset, cache), settings, explained)
     columns = {
         "values": values, "truth": truth, "known": known, "labels": labels,
         "predicted": predicted, "ids": ids, "clusters": clusters,
@@ -151,16 +161,49 @@ def audit(
                 answers = _audit_in_memory(source, settings, progress)
         if answers is not None:
             _print(answers, as_json=as_json)
-            _name_study(job, out, quiet=as_json)
-            _end(answers, out, criteria, quiet=as_json)
+            code = _end(answers, out, criteria, quiet=as_json)
+            _prepare_study(study, job, out, quiet=quiet or as_json)
+            if code:
+                raise typer.Exit(code)
 
 
-def _name_study(job: _AuditRun | None, out: Path | None, *, quiet: bool) -> None:
-    """Say how people can be asked about the images of a run."""
-    if job is None or job.spec.pipeline is None or out is None or quiet:
+def _read_explanations(text: str, interventions: int) -> dict[str, Any]:
+    """Return the settings of the pipeline for a list of explanations."""
+    chosen = [name.strip() for name in text.split(",")]
+    unknown = [name for name in chosen if name not in EXPLANATIONS]
+    if unknown or "concepts" not in chosen:
+        needed = f"concepts, and perhaps {' and '.join(EXPLANATIONS[1:])}"
+        raise EvidenceError("--explain", repr(text), needed)
+    saliency = interventions if "saliency" in chosen else 0
+    return {"units": "units" in chosen, "saliency_images": saliency}
+
+
+def _prepare_study(
+    study: str | None, job: _AuditRun | None, out: Path | None, *, quiet: bool
+) -> None:
+    """Write what people are asked about the images of a run, beside the run folder."""
+    if job is None or out is None or job.spec.pipeline is None or study == "none":
         return
-    study = f"theodolite study init {out} --data {job.root} --out {out}-study"
-    typer.echo(printable(f"to ask people (accepted): {study}", 1000))
+    from theodolite.pipelines.study.material import TwinSettings
+    from theodolite.pipelines.study.run_material import material_of_run, seed_of_run
+
+    folder = Path(study or f"{out}-study")
+    if folder.exists():
+        typer.echo(printable(f"study: {folder} is kept as it is", 1000), err=True)
+        return
+    settings = TwinSettings(images=STUDY_IMAGES, seed=seed_of_run(out))
+    try:
+        with show_progress(quiet=quiet) as progress:
+            material = material_of_run(out, job.root, folder, settings, progress)
+    except EvidenceError as error:
+        typer.echo(printable(f"no study: {error}", 1000), err=True)
+        return
+    if not quiet:
+        n = len(material.of("real"))
+        typer.echo(printable(
+            f"accepted: a study of {n} explanations is prepared; to ask people: "
+            f"theodolite study init {folder} --out {folder}", 1000,
+        ))  # fmt: skip
 
 
 def _model_job(
@@ -169,6 +212,7 @@ def _model_job(
     layer: str | None,
     images: tuple[Path | None, str, Path | None],
     settings: _Settings,
+    explained: dict[str, Any],
 ) -> _AuditRun | None:
     """Return the run of a concept bottleneck, if a model was named."""
     data, dataset, cache = images
@@ -193,7 +237,7 @@ def _model_job(
     concept_data(data, dataset)  # a wrong folder must not cost a model first
     model.check_trust()
     root, place, settings_of_model = model.make_settings(data)
-    pipeline = {"name": "posthoc_cbm", "layer": layer, "units": True} | settings_of_model
+    pipeline = {"name": "posthoc_cbm", "layer": layer} | explained | settings_of_model
     name = pipeline["backbone"]
     spec = RunSpec.model_validate(
         {
@@ -285,19 +329,28 @@ def _print(answers: AuditAnswers, *, as_json: bool) -> None:
         typer.echo(f"note: {note}")
 
 
+def _print_other_explanations(out: Path) -> None:
+    """Print the answers of further explanations of the network, a line each."""
+    for model in RunFolder(out).compared()[1:]:
+        answered = [v for v in verdicts([*map(score_of, model.scores)]) if v.score is not None]
+        texts = [f"{v.question} {v.answer} (n = {v.score.n:,})" for v in answered if v.score]
+        typer.echo(printable(f"{model.name}: {', '.join(texts)}", 1000))
+
+
 def _end(
     answers: AuditAnswers, out: Path | None, criteria: Thresholds | None, *, quiet: bool
-) -> None:
-    """Report and seal; then say which thresholds are not met."""
+) -> int:
+    """Report and seal; then say which thresholds are not met. Return the exit code."""
     code = PARTIAL if answers.failed_tasks or answers.errors else 0
     if out is not None:
         from theodolite.cli.finish import finish
 
         code = finish(out, verdicts_too=False, quiet=quiet)
+        if not quiet:
+            _print_other_explanations(out)
     if criteria is not None:
         gate = check_gate(criteria, answers)
         for check in gate.failures:
             typer.echo(printable(f"{check.outcome}: {check.sentence}", 1000), err=True)
         code = code if gate.passed else NOT_MET
-    if code:
-        raise typer.Exit(code)
+    return code

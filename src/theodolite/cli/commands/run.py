@@ -18,6 +18,7 @@ from theodolite._verdicts.answers import AuditAnswers
 from theodolite.cli import options as opt
 from theodolite.cli.finish import finish
 from theodolite.cli.interrupts import goes_on
+from theodolite.cli.models import ModelOptions
 from theodolite.cli.options import argument, check_there, engine_options, option
 from theodolite.cli.progress import print_price, print_rehearsal, show_progress
 from theodolite.errors import EvidenceError
@@ -49,11 +50,14 @@ def run(
 
 @engine_options("inference", "mixed_cpus", "metrics_port")
 def dissect(
-    concepts: Annotated[str, argument("Format of the masks, such as broden or mask_folder")],
-    folder: Annotated[Path, argument("Folder with images and masks")],
-    model: Annotated[str, option("Model of timm, such as resnet18")],
+    model: Annotated[str, option("Model to dissect, such as timm:resnet18")],
+    data: Annotated[Path, option("Folder of images with masks or regions of concepts")],
     out: opt.Out,
+    dataset: Annotated[str, option("Layout of DATA, such as broden or monumai")] = "folder",
     weights: opt.Weights = None,
+    classes: opt.Classes = None,
+    preprocess: opt.Preprocess = None,
+    trust_model: opt.TrustModel = False,
     layer: opt.Layer = None,
     units: Annotated[int | None, option("Number of units. Default: all", min=1)] = None,
     length: Annotated[int, option("Concepts in a formula", min=1, max=10)] = 3,
@@ -75,25 +79,26 @@ def dissect(
 ) -> None:
     """Find the concepts that the units of a layer detect.
 
-    Formats of masks: camvid, pets, monumai_masks, broden, ade20k, and mask_folder for your own.
+    The model and the data are named as in `theodolite audit`. Layouts with masks: camvid, pets,
+    broden, ade20k, and mask_folder for your own.
     To resume a run that was interrupted, give the same command again.
     """
-    check_there(folder)
-    root, places = opt.below_one_folder(folder, weights)
-    pipeline: dict[str, Any] = {
-        "name": "dissection", "backbone": model, "layer": layer, "units": units, "length": length,
+    check_there(data)
+    options = ModelOptions(model, weights, classes, preprocess, trust_model)
+    options.check_trust()
+    root, place, network = options.make_settings(data)
+    pipeline: dict[str, Any] = network | {
+        "name": "dissection", "layer": layer, "units": units, "length": length,
         "lengths": max(length, 10), "search": search, "quantile": quantile,
         "min_images": min_images,
     }  # fmt: skip
-    if weights:
-        pipeline["weights"] = places[1]
     if resolution is not None:
         pipeline["grid"] = _rows_and_columns(resolution)
     spec = RunSpec.model_validate(
         {
             "name": "dissection",
-            "title": f"What the units of {model} detect",
-            "dataset": {"name": concepts, "root": places[0]} | ({"void": void} if void else {}),
+            "title": f"What the units of {network['backbone']} detect",
+            "dataset": {"name": dataset, "root": place} | ({"void": void} if void else {}),
             "pipeline": pipeline,
             "resampling": {"resamples": 200},
         }

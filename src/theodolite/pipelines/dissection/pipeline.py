@@ -44,6 +44,10 @@ class DissectionPipeline:
 
     backbone: str
     weights: Path | None = None
+    classes: Sequence[str] = ()
+    """Class names of the network's outputs in order, where it does not say them."""
+    preprocessing: dict[str, Any] | None = None
+    """Size, mean and std of images, where the network does not say them."""
     layer: str | None = None
     units: int | None = None
     """Number of units to dissect, from the first; default: all."""
@@ -70,7 +74,11 @@ class DissectionPipeline:
 
     def make(self, data: Any, context: WorkContext) -> Produced:
         """Return the evidence: capture, threshold, mask, search and count; then the null."""
-        return self.make_with(load_named_model(self.backbone, weights=self.weights), data, context)
+        model = load_named_model(
+            self.backbone, weights=self.weights, classes=self.classes or None,
+            preprocessing=self.preprocessing,
+        )  # fmt: skip
+        return self.make_with(model, data, context)
 
     def make_with(self, backbone: LoadedModel, data: Any, context: WorkContext) -> Produced:
         """Return the evidence with a given network; ``backbone`` is only its name."""

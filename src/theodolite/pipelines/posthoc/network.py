@@ -16,6 +16,7 @@ from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.subject import Claim, Outputs, Subject
 from theodolite.models.class_match import ClassMatch, match_classes
 from theodolite.models.loaded_model import LoadedModel
+from theodolite.models.own_output_surrogate import compute_own_output_surrogate
 from theodolite.models.posthoc import PosthocBottleneck
 from theodolite.pipelines.posthoc.fitted import fit_or_load_linear
 
@@ -162,6 +163,35 @@ def warn_about_class_order(
         f"order they would be for {100 * best:.0f} %. Do not rely on the answer to faithful before "
         "the network's outputs are in the order of the data set's classes.",
     )
+
+
+def compare_own_outputs(
+    outputs: Float[np.ndarray, "images outputs"] | None,
+    values: Float[np.ndarray, "images concepts"],
+    features: Float[np.ndarray, "images channels"],
+    split: tuple[Int[np.ndarray, " train"], Int[np.ndarray, " test"]],
+) -> tuple[dict[str, list[object]], str] | None:
+    """Return how well concept values predict outputs for other classes: a table and a sentence."""
+    if outputs is None or outputs.shape[1] < 2 or not np.isfinite(outputs).all():
+        return None
+    own = compute_own_output_surrogate(outputs, values, features, split)
+    random = own.random_directions
+    table: dict[str, list[object]] = {
+        "predicted_from": [
+            "concept values", "the mean of the training outputs",
+            *["random directions"] * len(random), "principal components",
+        ],
+        "distance": [own.value, own.mean_predictor, *random.tolist(), own.principal_components],
+    }  # fmt: skip
+    beats = "smaller than of" if own.value < random.min() else "not smaller than of all"
+    sentence = (
+        f"The network has outputs for other classes. From the concept values, ridge regression "
+        f"predicts its {len(own.outputs)} most probable outputs with a total variation distance of "
+        f"{own.value:.3f} on {len(split[1]):,} test images: {beats} {len(random)} draws of as many "
+        f"random directions ({random.min():.3f} to {random.max():.3f}). Their mean alone reaches "
+        f"{own.mean_predictor:.3f}, as many principal components {own.principal_components:.3f}."
+    )
+    return table, sentence
 
 
 def surrogate_evidence(

@@ -37,11 +37,13 @@ from theodolite.pipelines.posthoc.evidence import (
 from theodolite.pipelines.posthoc.fitted import FitSettings, TrainingSet, fit_or_load
 from theodolite.pipelines.posthoc.network import (
     NetworkOutputs,
+    compare_own_outputs,
     compute_fitted_outputs,
     make_claim,
     make_subject,
     take_network_outputs,
 )
+from theodolite.pipelines.posthoc.saliency import draw_images, with_saliency
 from theodolite.pipelines.posthoc.units import with_units
 
 
@@ -68,16 +70,21 @@ class PosthocPipeline:
     """Fraction of training images that choose among the settings."""
     units: bool = False
     """Whether to dissect the layer's units, if the data set has masks."""
+    saliency_images: int = 0
+    """Number of test images that are explained by saliency maps as well."""
     setting_seeds: bool = False
     """Whether to try every setting with every seed; the first seed's trials choose."""
 
     def make(self, data: ConceptData, context: WorkContext) -> Produced:
         """Fit each setting, choose the best, and return the evidence for each seed."""
-        model = load_named_model(
+        return self.make_with(self.load_network(), data, context)
+
+    def load_network(self) -> LoadedModel:
+        """Return the network of these settings."""
+        return load_named_model(
             self.backbone, weights=self.weights, classes=self.classes or None,
             preprocessing=self.preprocessing,
         )  # fmt: skip
-        return self.make_with(model, data, context)
 
     def make_with(self, backbone: LoadedModel, data: ConceptData, context: WorkContext) -> Produced:
         """Return the evidence with a given network; ``backbone`` is only its name.
@@ -86,9 +93,13 @@ class PosthocPipeline:
         """
         work = self._prepare(data, backbone, context)
         produced = self._with_layer(self._produce(data, work, backbone, context), backbone)
-        if not self.units:
-            return produced
-        return with_units(produced, data, work.maps, backbone, self.layer, context)
+        if self.units:
+            produced = with_units(produced, data, work.maps, backbone, self.layer, context)
+        if self.saliency_images:
+            drawn = draw_images(work.maps, self.saliency_images, context.seeds[0])
+            layer = self.layer or backbone.layer
+            produced = with_saliency(produced, data, drawn, backbone, layer, context)
+        return produced
 
     def _with_layer(self, produced: Produced, backbone: LoadedModel) -> Produced:
         assert produced.subject is not None  # noqa: S101  made below
@@ -117,12 +128,18 @@ class PosthocPipeline:
         bundles = [make_evidence(data, work, model, answers) for model in models]
         tables: dict[str, Any] = {"settings": settings_table(tried, best)}
         tables |= self.more_tables(data, work, models, bundles, answers, context.seeds)
+        notes = [*data.notes, *work.notes, *(answers.notes() if answers else ())]
+        if answers is not None and answers.match is None:
+            values, split = models[0].concepts(work.features), (work.train, work.test)
+            if other := compare_own_outputs(work.outputs, values, work.features, split):
+                tables["own_outputs"], sentence = other
+                notes.append(sentence)
         if self.setting_seeds:
             tables["setting_seeds"] = self._setting_seeds(data, work, context, tried)
         return Produced(
             evidence=bundles,
             tables=tables,
-            notes=(*data.notes, *work.notes, *(answers.notes() if answers else ())),
+            notes=notes,
             facts=(*facts(data, work, bundles, answers), *setting_facts(best)),
             inputs=data.digests() | work.inputs,
             model={

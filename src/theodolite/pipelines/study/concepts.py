@@ -17,7 +17,6 @@ from theodolite.evidence.pipeline_output import Progress, silent
 from theodolite.explainers.concepts.methods import concept_explainer
 from theodolite.models.concept_bank import ConceptBank
 from theodolite.models.features import FeatureExtractor
-from theodolite.models.loading import load_named_model
 from theodolite.models.posthoc import PosthocBottleneck
 from theodolite.pipelines.posthoc.pipeline import PosthocPipeline
 from theodolite.pipelines.study.twins import (
@@ -118,7 +117,7 @@ def material_from_posthoc_run(
 
 
 def _values(pipeline: PosthocPipeline, bottleneck: PosthocBottleneck) -> Values:
-    backbone = load_named_model(pipeline.backbone, weights=pipeline.weights)
+    backbone = pipeline.load_network()
     extract = FeatureExtractor(backbone.network, pipeline.layer or backbone.layer)
 
     def values(images: Sequence[Image.Image]) -> Float[np.ndarray, "images concepts"]:
