@@ -19,6 +19,7 @@ from theodolite.report.figures.scales import Scale, round_scale
 from theodolite.report.figures.svg import Figure
 from theodolite.report.sentences import better_by, sentence
 from theodolite.report.words import (
+    ANSWER_WORDS,
     full_title,
     interval_words,
     option_text,

@@ -4,6 +4,7 @@ A step of the pipeline for post-hoc bottlenecks.
 """
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -134,7 +135,7 @@ def compute_cam(
     """
     if not backbone.head:
         return None
-    head = backbone.network.get_submodule(backbone.head)
+    head: Any = backbone.network.get_submodule(backbone.head)
     weights = head.weight.detach().double().cpu().numpy()
     bias = 0.0 if head.bias is None else head.bias.detach().double().cpu().numpy()
     pooled = seen.pooled()
@@ -147,7 +148,7 @@ def compute_cam(
         own = weights[predicted[at : at + len(maps)]]
         parts.append(np.einsum("nc,nchw->nhw", own, maps))
         at += len(maps)
-    return np.maximum(np.concatenate(parts), 0.0)
+    return np.asarray(np.concatenate(parts).clip(min=0.0))
 
 
 def _compute_grad_cam(
