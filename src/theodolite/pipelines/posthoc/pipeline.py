@@ -96,9 +96,9 @@ class PosthocPipeline:
         if self.units:
             produced = with_units(produced, data, work.maps, backbone, self.layer, context)
         if self.saliency_images:
-            drawn = draw_images(work.maps, self.saliency_images, context.seeds[0])
+            sample = draw_images(work.maps, self.saliency_images, context.seeds[0])
             layer = self.layer or backbone.layer
-            produced = with_saliency(produced, data, drawn, backbone, layer, context)
+            produced = with_saliency(produced, data, sample, backbone, layer, context)
         return produced
 
     def _with_layer(self, produced: Produced, backbone: LoadedModel) -> Produced:

@@ -60,14 +60,14 @@ def with_saliency(
     notes = (*produced.notes, note)
     if model is None:
         return replace(produced, notes=notes)
-    about = {"name": "concepts", "what": produced.claim.text if produced.claim else ""}
-    return replace(produced, about=about, compared=[*produced.compared, model], notes=notes)
+    description = {"name": "concepts", "what": produced.claim.text if produced.claim else ""}
+    return replace(produced, about=description, compared=[*produced.compared, model], notes=notes)
 
 
 def draw_images(seen: FeaturePass, n: int, seed: int) -> FeaturePass:
     """Return the pass over ``n`` images drawn at random."""
-    drawn = np.random.default_rng(seed).permutation(len(seen.rows))[:n]
-    return seen.of(seen.rows[np.sort(drawn)])
+    order = np.random.default_rng(seed).permutation(len(seen.rows))[:n]
+    return seen.of(seen.rows[np.sort(order)])
 
 
 def _explain(
@@ -85,12 +85,12 @@ def _explain(
             maps = _compute_grad_cam(backbone, layer, images, predicted)
     except EvidenceError as error:  # no library, or no gradients
         return None, f"No saliency maps. {error}"
-    asked = AskedModel(backbone.network, lambda batch: batch, BATCH)
-    with asked.open():
-        probabilities = asked.ask(images)
+    network = AskedModel(backbone.network, lambda batch: batch, BATCH)
+    with network.open():
+        probabilities = network.ask(images)
         clean = probabilities[np.arange(len(images)), predicted]
         answers = ask_without_patches(
-            images, lambda batch, rows: asked.ask_log_odds(batch, predicted[rows]),
+            images, lambda batch, rows: network.ask_log_odds(batch, predicted[rows]),
             clip_log_odds(clean), ("mean",),
             PatchPlan(QUICK_SUBSETS, QUICK_CEILING_IMAGES, seed), context.progress,
         )  # fmt: skip
@@ -118,7 +118,7 @@ def _explain(
     what = f"Grad-CAM maps of {layer}, for the class that the network predicts"
     note = (
         f"Saliency: {what}, on {len(images):,} test images. The network was run "
-        f"{asked.passes - len(images):,} times without half of the patches of an image."
+        f"{network.passes - len(images):,} times without half of the patches of an image."
     )
     return ComparedModel(NAME, {"what": what}, [[evidence]]), note
 
