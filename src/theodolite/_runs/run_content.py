@@ -24,6 +24,7 @@ from theodolite._runs.folder.file_names import (
 from theodolite._runs.folder.run_records import (
     ConceptCardRecord,
     ExampleRecord,
+    ExplanationRecord,
     ProducedRecord,
     UnitCardRecord,
 )
@@ -149,9 +150,7 @@ def score_run(
     examples = choose_example_images(produced, spec)
     conflict_examples = choose_conflict_images(produced, conflicts)
     record = ProducedRecord(
-        explained=build_explained_record(
-            spec, produced.claim, answers.subject, evidence, _list_other_kinds(produced)
-        ),
+        explained=_explained(spec, produced, answers, evidence),
         notes=[*answers.notes, *failures],
         facts=list(produced.facts),
         inputs=dict(produced.inputs),
@@ -211,11 +210,17 @@ def _score_compared(
     return score_compared_models(spec, answers, produced.about, produced.compared, progress)
 
 
-def _list_other_kinds(produced: Produced) -> list[Evidence]:
-    """Return the evidence of compared explanations of a kind that the run has no evidence of."""
+def _explained(
+    spec: RunSpec,
+    produced: Produced,
+    answers: AuditAnswers,
+    evidence: Sequence[Sequence[Evidence]],
+) -> ExplanationRecord:
+    """Return the record of the explanation, with compared evidence of other kinds."""
     kinds = {bundle.kind for seed in produced.evidence[:1] for bundle in seed}
     others = [bundle for other in produced.compared for bundle in other.evidence[0]]
-    return [bundle for bundle in others if bundle.kind not in kinds]
+    others = [bundle for bundle in others if bundle.kind not in kinds]
+    return build_explained_record(spec, produced.claim, answers.subject, evidence, others)
 
 
 def _save_evidence(spec: RunSpec, evidence: Sequence[Sequence[Evidence]], root: Path) -> None:

@@ -161,10 +161,7 @@ def audit(
                 answers = _audit_in_memory(source, settings, progress)
         if answers is not None:
             _print(answers, as_json=as_json)
-            code = _end(answers, out, criteria, quiet=as_json)
-            _prepare_study(study, job, out, quiet=quiet or as_json)
-            if code:
-                raise typer.Exit(code)
+            _end(answers, job, (out, study), criteria, quiet=as_json)
 
 
 def _read_explanations(text: str, interventions: int) -> dict[str, Any]:
@@ -178,11 +175,9 @@ def _read_explanations(text: str, interventions: int) -> dict[str, Any]:
     return {"units": "units" in chosen, "saliency_images": saliency}
 
 
-def _prepare_study(
-    study: str | None, job: _AuditRun | None, out: Path | None, *, quiet: bool
-) -> None:
+def _prepare_study(study: str | None, job: _AuditRun | None, out: Path, *, quiet: bool) -> None:
     """Write what people are asked about the images of a run, beside the run folder."""
-    if job is None or out is None or job.spec.pipeline is None or study == "none":
+    if job is None or job.spec.pipeline is None or study == "none":
         return
     from theodolite.pipelines.study.material import TwinSettings
     from theodolite.pipelines.study.run_material import material_of_run, seed_of_run
@@ -338,9 +333,15 @@ def _print_other_explanations(out: Path) -> None:
 
 
 def _end(
-    answers: AuditAnswers, out: Path | None, criteria: Thresholds | None, *, quiet: bool
-) -> int:
-    """Report and seal; then say which thresholds are not met. Return the exit code."""
+    answers: AuditAnswers,
+    job: _AuditRun | None,
+    folders: tuple[Path | None, str | None],
+    criteria: Thresholds | None,
+    *,
+    quiet: bool,
+) -> None:
+    """Report and seal, prepare a study; then say which thresholds are not met."""
+    out, study = folders
     code = PARTIAL if answers.failed_tasks or answers.errors else 0
     if out is not None:
         from theodolite.cli.finish import finish
@@ -348,9 +349,11 @@ def _end(
         code = finish(out, verdicts_too=False, quiet=quiet)
         if not quiet:
             _print_other_explanations(out)
+        _prepare_study(study, job, out, quiet=quiet)
     if criteria is not None:
         gate = check_gate(criteria, answers)
         for check in gate.failures:
             typer.echo(printable(f"{check.outcome}: {check.sentence}", 1000), err=True)
         code = code if gate.passed else NOT_MET
-    return code
+    if code:
+        raise typer.Exit(code)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from PIL import Image
 
 from theodolite.datasets.concept_data import ConceptData
@@ -94,26 +94,18 @@ def _explain(
             clip_log_odds(clean), ("mean",),
             PatchPlan(QUICK_SUBSETS, QUICK_CEILING_IMAGES, seed), context.progress,
         )  # fmt: skip
-    size = images.shape[2:]
-    regions = np.stack([data.regions(int(row), size).any(axis=0) for row in seen.rows])
     names = backbone.classes if len(backbone.classes) == outputs.shape[1] else ()
     evidence = SaliencyEvidence(
-        maps=_enlarge(maps, size),
-        objects=regions if regions.any() else None,
+        maps=_enlarge(maps, images.shape[2:]),
+        objects=_regions(data, seen.rows, images.shape[2:]),
         edges=find_edges(images),
         saturation=find_saturation(images),
-        removed=answers.removed,
-        drop=answers.drop,
-        best_fit=answers.best_fit,
+        **vars(answers),
         fills=Fills(("mean",)),
         clean=clean,
         predicted=predicted,
         classes=Classes(tuple(names)) if len(set(names)) == len(names) else Classes(),
-        samples=Samples(
-            index=seen.rows,
-            ids=np.array([data.images[row] for row in seen.rows]),
-            clusters=None if data.groups is None else data.groups[seen.rows],
-        ),
+        samples=_samples(data, seen.rows),
     )
     what = f"Grad-CAM maps of {layer}, for the class that the network predicts"
     note = (
@@ -159,6 +151,19 @@ def _compute_grad_cam(
     return np.concatenate(
         [explain(images[at : at + BATCH], predicted[at : at + BATCH]) for at in starts]
     )
+
+
+def _samples(data: ConceptData, rows: Int[np.ndarray, " images"]) -> Samples:
+    clusters = None if data.groups is None else data.groups[rows]
+    return Samples(index=rows, ids=np.array([data.images[i] for i in rows]), clusters=clusters)
+
+
+def _regions(
+    data: ConceptData, rows: Int[np.ndarray, " images"], size: tuple[int, int]
+) -> Bool[np.ndarray, "images rows columns"] | None:
+    """Return the union of all concepts' regions of each image; None if there are none."""
+    regions = np.stack([data.regions(int(row), size).any(axis=0) for row in rows])
+    return regions if regions.any() else None
 
 
 def _enlarge(
