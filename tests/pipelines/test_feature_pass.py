@@ -128,3 +128,20 @@ def test_all_questions_share_one_pass(
     for name in ("shared_pixels", "unit_pixels", "formula_pixels"):
         assert np.array_equal(getattr(units, name), getattr(kinds["unit"], name))
     assert alone.tables["units"] == made.tables["units"] and made.cards
+
+
+def test_cache_above_limit_loses_longest_unused_shards_only(
+    data: ConceptData, backbone: LoadedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = WorkContext((0,), tmp_path / "cache")
+    first = run_feature_pass(data, np.arange(64), backbone, "maps", context)
+    second = run_feature_pass(data, np.arange(64, 128), backbone, "maps", context)
+    size = sum(file.stat().st_size for file in (tmp_path / "cache").rglob("*.npy"))
+    monkeypatch.setattr(feature_pass, "CACHE_LIMIT", size + 1)
+    run_feature_pass(data, np.arange(64), backbone, "maps", context)  # used again: the second goes
+    third = run_feature_pass(data, np.arange(128, 150), backbone, "maps", context)
+    again = run_feature_pass(data, np.arange(64, 128), backbone, "maps", context)
+    assert (first.forwarded, second.forwarded, third.forwarded, again.forwarded) == (64, 64, 22, 64)
+    monkeypatch.setattr(feature_pass, "CACHE_LIMIT", 0)
+    kept = run_feature_pass(data, np.arange(100), backbone, "maps", context)
+    assert np.isfinite(kept.pooled()).all(), "shards in use stay"

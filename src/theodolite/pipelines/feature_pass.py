@@ -27,6 +27,8 @@ from theodolite.models.loading import load_model
 
 IMAGES_PER_SHARD = 64
 BATCH = 16
+CACHE_LIMIT = 10 * 2**30
+"""Bytes of shards that the cache may hold; above, those not used for longest are removed."""
 PARTS = ("outputs", "pooled", "maps", "images")
 """Files of a shard; the digests of its images are written last."""
 
@@ -142,6 +144,7 @@ def run_feature_pass(
             raise EvidenceError("features", f"none for {path.name[:12]}…", "those of all images")
     stored = _find_stored(folder) if missing else stored
     shards = tuple(sorted({stored[image][0] for image in images}))
+    _limit_cache(folder.parent, shards)
     number = {shard: k for k, shard in enumerate(shards)}
     return FeaturePass(
         rows,
@@ -233,6 +236,25 @@ def _find_stored(folder: Path) -> dict[str, tuple[Path, int]]:
             images = [bytes(row).hex() for row in arrays["images"]]
             stored |= {image: (shard, place) for place, image in enumerate(images)}
     return stored
+
+
+def _limit_cache(features: Path, used: tuple[Path, ...]) -> None:
+    """Remove the shards not used for longest while there are too many bytes, but none in use."""
+    ends = [_file(shard, "images") for shard in used]
+    for file in ends:
+        file.touch()
+    found = sorted(features.glob("*/*.images.npy"), key=lambda file: file.stat().st_mtime)
+    shards = [file.with_name(file.name.removesuffix(".images.npy")) for file in found]
+    files = [[_file(shard, name) for name in reversed(PARTS)] for shard in shards]
+    sizes = [sum(file.stat().st_size for file in own if file.exists()) for own in files]
+    total = sum(sizes)
+    for own, size in zip(files, sizes, strict=True):
+        if total <= CACHE_LIMIT:
+            return
+        if own[0] not in ends:
+            total -= size
+            for file in own:  # without its digests a shard is not found
+                file.unlink(missing_ok=True)
 
 
 def _runs_of_equal(numbers: Int[np.ndarray, " n"]) -> Iterator[tuple[int, int]]:
