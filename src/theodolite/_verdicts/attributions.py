@@ -130,7 +130,7 @@ def _judge_rows(fit: Score, alpha: float) -> _Finding:
 def _compare(fit: Score) -> str:
     """Return what the score was compared with, in numbers."""
     nulls = [null for null in fit.nulls if not math.isnan(null.value)]
-    against = "; ".join(f"{null.label} {null.value:.2f}" for null in nulls)
+    against = "; ".join(f"{null.label} {round(null.value, 2) + 0.0:.2f}" for null in nulls)  # no -0
     return f" Correlation {fit.value:.2f}; best possible {fit.best:.2f}; {against}."
 
 

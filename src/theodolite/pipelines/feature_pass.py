@@ -243,8 +243,8 @@ def _limit_cache(features: Path, used: tuple[Path, ...]) -> None:
     ends = [_file(shard, "images") for shard in used]
     for file in ends:
         file.touch()
-    found = sorted(features.glob("*/*.images.npy"), key=lambda file: file.stat().st_mtime)
-    shards = [file.with_name(file.name.removesuffix(".images.npy")) for file in found]
+    by_use = sorted(features.glob("*/*.images.npy"), key=lambda file: file.stat().st_mtime)
+    shards = [file.with_name(file.name.removesuffix(".images.npy")) for file in by_use]
     files = [[_file(shard, name) for name in reversed(PARTS)] for shard in shards]
     sizes = [sum(file.stat().st_size for file in own if file.exists()) for own in files]
     total = sum(sizes)
