@@ -1,7 +1,7 @@
 """People who take part in a study as browsers let them: pages, images, drafts, ratings.
 
 A vote with maps and twins is 13 requests: page, image, own answer, page, six images (those of
-the cache are not asked for again), draft, heartbeat, ratings.
+the cache are not asked for again), draft, sign of life, ratings.
 """
 
 import asyncio
@@ -168,7 +168,7 @@ class Annotator:
         await self.browser.ask(
             "POST", f"/a/{number}/draft", json.dumps({"answers": {"q1": 3}}), **headers
         )
-        await self.browser.ask("POST", f"/a/{number}/heartbeat", "{}", **headers)
+        await self.browser.ask("POST", "/alive", json.dumps({"item": int(number)}), **headers)
 
     async def _rates(self, number: int, action: str, inside: str) -> Answer:
         fields = filled(inside, self.chance)

@@ -1,23 +1,13 @@
 """The commands of a study, as somebody types them."""
 
 import json
-import os
-import shutil
-import signal
-import socket
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
-from tempfile import mkdtemp
 
 import psycopg
 import pytest
 from typer.testing import CliRunner
 
 from support.study.folder_study import FolderStudy, study_folder
-from support.study.local_client import local_client
 from theodolite.datasets.study_material.material import read_material
 from theodolite.errors import EvidenceError, UnsafeInputError, VerificationError
 from theodolite_study.cli.app import app as study_app
@@ -202,41 +192,3 @@ def test_databases_that_are_none(cluster: LocalPostgres, tmp_path: Path) -> None
     ):
         with pytest.raises(EvidenceError, match=said):
             told("status", folder, "--database", url)
-
-
-@pytest.fixture
-def open_place() -> Iterator[Path]:
-    """Where PostgreSQL, which may be another user, can get to."""
-    place = Path(mkdtemp(prefix="study-demo-"))
-    place.chmod(0o755)
-    yield place
-    shutil.rmtree(place)
-
-
-@pytest.mark.skipif(
-    not os.environ.get("THEODOLITE_FULL"), reason="the check of the wheels runs it, too"
-)
-def test_the_demo_works_at_once(cluster: object, open_place: Path) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    main = "from theodolite.cli import main; main()"
-    command = [sys.executable, "-c", main, "study", "demo", "--port", str(port)]
-    demo = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=open_place)
-    try:
-        with local_client(f"http://127.0.0.1:{port}") as client:
-            until, page = time.monotonic() + 90, None
-            while page is None and demo.poll() is None and time.monotonic() < until:
-                try:
-                    page = client.get("/s/demo")
-                except OSError:
-                    time.sleep(0.2)
-                except Exception as error:  # noqa: BLE001  # whatever the client calls it
-                    assert "Connect" in type(error).__name__
-                    time.sleep(0.2)
-        assert page is not None and page.status_code == 200 and "/s/demo/begin" in page.text
-    finally:
-        demo.send_signal(signal.SIGINT)
-        _, said = demo.communicate(timeout=60)
-    assert b"Traceback" not in said
-    assert (open_place / "theodolite-demo" / "postgres").is_dir()

@@ -204,7 +204,7 @@ def test_the_guide_names_what_exists() -> None:
 
     guide = (ROOT / "docs" / "deployment.md").read_text()
     asked = set(re.findall(r"theodolite study ([a-z][\w-]*)", guide))
-    assert {"serve", "desk", "jobs", "backup", "rehearse-restore", "upgrade", "verify"} <= asked
+    assert {"serve", "backup", "rehearse-restore", "upgrade", "verify"} <= asked
     assert asked <= {command.name for command in study_app.registered_commands}
     for path in re.findall(r"\]\(\.\./(study/deploy/[^)]+)\)", guide):
         assert (ROOT / path).is_file()

@@ -141,7 +141,7 @@ def test_mechanical_turk(place: ServedStudies) -> None:
     person = place.one("select id from participant where study_id = %s", study.study)
     assert place.keys.make_completion_code("turk", person) in ann.page.text, "one's own code"
     bob.get(f"/s/turk{looks}")
-    assert "All places of this study are taken" in bob.page.text, "full before anybody accepts"
+    assert "All places are taken at the moment" in bob.page.text, "full before anybody accepts"
 
 
 def test_invitations_are_for_one_person_each(place: ServedStudies) -> None:
@@ -305,9 +305,13 @@ def test_full_at_the_door_and_after_waiting_too_long(place: ServedStudies) -> No
     ann, bob = place.browser(), place.browser()
     ann.begins("full", prolific_link("full", "a"))
     bob.get(f"/s/full{prolific_link('full', 'b')}")
+    assert "this page looks again every minute" in said(bob.page)
+    assert bob.page.headers["refresh"].startswith("60; url=/s/full?")
+    bob.get("/s/full?looked=15")
     assert "All places of this study are taken" in said(bob.page)
+    assert "refresh" not in bob.page.headers
     assert "cc=CFULL" in bob.page.text and "Nothing about you was kept" in said(bob.page)
-    place.run("update place set held_until = clock_timestamp() - interval '1 second'"
+    place.run("update participant set alive_until = clock_timestamp() - interval '1 second'"
               " where version_id = %s", study.version)  # fmt: skip
     bob.begins("full", prolific_link("full", "b"))
     assert bob.page.url.path == "/consent"

@@ -302,15 +302,12 @@ def test_places_and_people_lapse(study: MoneyStudy, host: str) -> None:
     job.round()
     assert study.outcome(bob.name) is None
     run = study.connection.execute
-    run("update place set held_until = clock_timestamp() - interval '1 s' where state = 'held'")
-    run("update session set last_seen = clock_timestamp() - interval '1 day'")
-    run("update participant set created_at = clock_timestamp() - interval '1 day'")
-    run(
-        "update slot set lease_expires_at = clock_timestamp() - interval '1 s' where state = 'leased'"
-    )
+    run("update participant set alive_until = clock_timestamp() - interval '23 hours'")
+    job.round()
+    assert study.outcome(bob.name) is None
+    run("update participant set alive_until = clock_timestamp() - interval '25 hours'")
     job.round()
     assert study.outcome(ann.name) is None and study.outcome(bob.name) == "timed_out"
-    assert study.one("select count(*) from place where state = 'held'") == 0
     assert study.ledger()["owed"] == (1, 100) and study.broken() == []
     assert ann.agrees()["word"] == "ok", "who came back finds another place"
     assert study.broken() == []
@@ -322,8 +319,7 @@ def test_what_comes_after_the_lapse_is_paid_too(study: MoneyStudy, host: str) ->
     bob.says(item)
     bob.item(item)
     run = study.connection.execute
-    run("update session set last_seen = clock_timestamp() - interval '1 day'")
-    run("update participant set created_at = clock_timestamp() - interval '1 day'")
+    run("update participant set alive_until = clock_timestamp() - interval '25 hours'")
     # as if another had taken the seat over and gone
     run("update slot set state = 'open', lease_expires_at = null, assignment_id = null")
     run(

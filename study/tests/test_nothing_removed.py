@@ -25,6 +25,9 @@ ALLOWED = {
     "local_postgres.py create_cluster rename",
     "local_postgres.py write_logins replace",
     "operate/request_meter.py write_atomically replace",
+    "supervisor.py write_state replace",
+    # who holds a lock, written by the holder
+    "supervisor.py hold_folder truncate",
     # a scratch database with a random name
     "operate/postgres_programs.py create_scratch_database drop database",
     # the content of a buffer in memory

@@ -117,7 +117,7 @@ def test_forms_of_others_are_refused_everywhere(place: ServedStudies) -> None:
             place.client.headers = httpx.Headers(bad)
             assert sent(place, path, data=fields, headers=headers).status_code == 403, path
         place.client.headers = httpx.Headers(HEADERS)
-        json_ = path.endswith(("draft", "heartbeat"))
+        json_ = path.endswith(("draft", "alive"))
         more = {"json": {}, "headers": own | {"x-csrf": "no"}} if json_ else {
             "data": fields, "headers": own}  # fmt: skip
         assert sent(place, path, **more).status_code == 403, path

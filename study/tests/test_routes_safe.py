@@ -87,10 +87,10 @@ def test_what_is_somebody_elses_is_not_here(place: ServedStudies) -> None:
             assert bob.post(f"{address}/{step}", **fields).status_code == 404, step
         csrf = re.search(r'name="csrf" value="([^"]+)"', bob.get("/stop").text)
         assert csrf is not None
-        for step in ("draft", "heartbeat"):
-            headers = {"x-csrf": csrf[1]}
-            answer = bob._ask("POST", f"{address}/{step}", json={"q1": 2}, headers=headers)
-            assert answer.status_code == 404, (step, answer.text)
+        headers, number = {"x-csrf": csrf[1]}, int(address.split("/")[-1])
+        for path, sent in ((f"{address}/draft", {"q1": 2}), ("/alive", {"item": number})):
+            answer = bob._ask("POST", path, json=sent, headers=headers)
+            assert answer.status_code == 404, (path, answer.text)
     assert ann.get(item).status_code == 200
 
 

@@ -173,7 +173,9 @@ def test_places_are_held_for_a_while(connection: psycopg.Connection[Any]) -> Non
     ann, bob = study.person("ann"), study.person("bob")
     assert ann.arrives()["word"] == "ok"
     assert bob.arrives()["word"] == "full"
-    connection.execute("update place set held_until = clock_timestamp() - interval '1 second'")
+    connection.execute(
+        "update participant set alive_until = clock_timestamp() - interval '1 second'"
+    )
     assert bob.arrives()["word"] == "ok"
     assert ann.agrees()["word"] == "full", "the place went to bob"
     assert study.broken() == []
@@ -205,7 +207,7 @@ def test_a_lease_that_ran_out_is_somebody_elses(connection: psycopg.Connection[A
     first = ann.next()["item"]
     ann.says(first)
     ann.item(first)
-    connection.execute("select pg_sleep(0.1)")
+    connection.execute("select pg_sleep(0.2)")  # three times the lease: nobody sent a sign of life
     second = bob.next()["item"]
     assert study.one("select state from assignment where id = %s", first) == "lost"
     late = ann.rates(first)

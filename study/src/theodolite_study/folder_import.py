@@ -114,7 +114,7 @@ def _first_version(
         connection, study, instrument=instrument.stored(), settings=get_settings(protocol),
         n_votes=protocol.votes, quota=protocol.quota,
         least_items=min(protocol.least_items, protocol.quota),
-        lease_seconds=protocol.lease_minutes * 60, languages=languages,
+        lease_seconds=protocol.patience.after, languages=languages,
         default_language=protocol.language,
     )  # fmt: skip
     codes = protocol.access.codes.model_dump()
@@ -139,6 +139,7 @@ def get_settings(protocol: Protocol) -> dict[str, Any]:
     """Return the settings that a version stores besides its columns."""
     content = protocol.model_dump(mode="json", exclude_none=True)
     settings = {name: content[name] for name in SETTINGS if name in content}
+    settings["patience"] = {"before": protocol.patience.before}
     settings["access"] = {k: v for k, v in content["access"].items() if k != "codes"}
     if protocol.payment is not None:
         amounts = protocol.payment

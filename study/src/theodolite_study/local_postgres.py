@@ -125,6 +125,14 @@ class LocalPostgres:
         _start(self.folder, self.port)
         _wait_for_port(self.folder)
 
+    def is_running(self) -> bool:
+        """Return whether the process of the server lives."""
+        try:
+            os.kill(int((self.folder / "data" / "postmaster.pid").read_text().split()[0]), 0)
+        except (OSError, ValueError, IndexError):
+            return False
+        return True
+
     def stop(self) -> None:
         """Shut the server down in good order."""
         _run_program(self.folder, "pg_ctl", "-m", "fast", "-w", "stop")

@@ -24,7 +24,6 @@ until: {until}          # it closes by then, as the consent form says
 
 votes: {votes}          # for each explanation, of different people
 quota: {quota}          # explanations for each person
-lease_minutes: 30       # an item waits so long for somebody who went away
 minutes: {minutes}      # how long it takes, as told to people
 seed: {seed}
 

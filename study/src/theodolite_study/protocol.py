@@ -97,6 +97,15 @@ class ProtocolAccess(StrictRecord):
     codes: Codes = Codes()
 
 
+class Patience(StrictRecord):
+    """Seconds without a sign of life after which a place is free for somebody else."""
+
+    before: Annotated[float, Field(gt=0, le=3600)] = 300
+    """Before consent."""
+    after: Annotated[float, Field(gt=0, le=3600)] = 600
+    """After consent; three times as long where scripts do not run, as pages cannot tell then."""
+
+
 class Payment(StrictRecord):
     """Pay of participants, in the smallest unit of the currency."""
 
@@ -135,8 +144,8 @@ class Protocol(StrictRecord):
     """Number of explanations that each participant rates."""
     least_items: Annotated[int, Field(ge=1, le=100_000)] = 1
     """Minimum number of available explanations at which new participants are admitted."""
-    lease_minutes: Annotated[float, Field(gt=0, le=24 * 60)] = 30.0
-    """Minutes for which an item is reserved for a participant who went away."""
+    patience: Patience = Field(default_factory=lambda: Patience())
+    """Silence after which an item and a promise go to somebody else."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     design: Literal["dynamic", "planned"] = "dynamic"
     panel: Annotated[int, Field(ge=1, le=10_000)] | None = None

@@ -3,11 +3,11 @@ plug-in."""
 
 import typer
 
-from theodolite_study.cli.desk import study_desk, study_staff
+from theodolite_study.cli.desk import study_staff
 from theodolite_study.cli.operate import study_backup, study_rehearse_restore, study_upgrade
 from theodolite_study.cli.people import study_invalidate, study_payments, study_withdraw
 from theodolite_study.cli.results import study_convert, study_export, study_plan, study_verify
-from theodolite_study.cli.server import study_jobs, study_material
+from theodolite_study.cli.server import study_material
 from theodolite_study.cli.study_commands import (
     study_demo,
     study_init,
@@ -29,7 +29,6 @@ app.command("init")(study_init)
 app.command("serve")(study_serve)
 app.command("status")(study_status)
 app.command("set")(study_set)
-app.command("desk")(study_desk)
 app.command("staff")(study_staff)
 app.command("invite")(study_invite)
 app.command("payments")(study_payments)
@@ -39,7 +38,6 @@ app.command("export")(study_export)
 app.command("verify")(study_verify)
 app.command("convert")(study_convert)
 app.command("material")(study_material)
-app.command("jobs")(study_jobs)
 app.command("backup")(study_backup)
 app.command("rehearse-restore")(study_rehearse_restore)
 app.command("upgrade")(study_upgrade)

@@ -1,4 +1,4 @@
-"""Define the commands for operators of a server: run background jobs, pack material for upload."""
+"""Define the command that packs material for upload to a server."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,25 +7,6 @@ import typer
 
 from theodolite.ext.commands import Quiet, check_there
 from theodolite_study.cli.study_commands import load_material
-from theodolite_study.cli.study_folder import Folder, StudyDatabase, open_database, report_errors
-
-
-def study_jobs(folder: Folder, database: StudyDatabase = None) -> None:
-    """Run the background jobs: payments, platforms, exports.
-
-    A second process waits.
-    """
-    from theodolite_study.keys import Keys
-    from theodolite_study.money.background_job import run_jobs
-    from theodolite_study.operate.background_tasks import ExportTask, MetricsTask
-    from theodolite_study.operate.logs import log_as_lines
-    from theodolite_study.operate.revision import require_same_revision
-
-    with report_errors(), open_database(folder, database) as url:
-        require_same_revision(url)
-        log_as_lines()
-        typer.echo("jobs:   at work\nstop:   Ctrl-C; a round is finished")
-        run_jobs(url, Keys.read(folder), [MetricsTask(), ExportTask(url, folder)])
 
 
 def study_material(

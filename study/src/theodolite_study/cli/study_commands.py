@@ -1,10 +1,8 @@
 """Define the commands that create, serve and manage a study: init, serve, demo, status, set,
 invite."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -13,17 +11,13 @@ from theodolite_study.cli.study_folder import (
     Folder,
     StudyDatabase,
     create_private_file,
-    may_import,
-    open_database,
     open_draft,
     open_study,
     report_errors,
-    require_free_port,
 )
 
 if TYPE_CHECKING:
     from theodolite.ext.studies import Material
-    from theodolite_study.serve.settings import Settings
 
 DEFAULT_CONTACT = "the person who gave you this link"
 
@@ -94,73 +88,72 @@ def load_material(
         return material_of_run(source, data, out, settings, progress)
 
 
+Part = Literal["pages", "desk", "jobs"]
+Port = Annotated[int, typer.Option(help="Port of participants' pages.", min=1, max=65534)]
+DeskPort = Annotated[
+    int | None, typer.Option(help="Port of the desk. Default: the next one.", min=1, max=65535)
+]
+
+
 def study_serve(
     folder: Folder,
     database: StudyDatabase = None,
-    port: Annotated[int, typer.Option(help="On this machine only.", min=1, max=65535)] = 8080,
+    port: Port = 8080,
+    desk_port: DeskPort = None,
     origin: Annotated[
-        str | None,
-        typer.Option(help="How people reach it: https://study.example.org, behind a proxy."),
+        str | None, typer.Option(help="Public address: https://study.example.org.")
+    ] = None,
+    desk_origin: Annotated[
+        str | None, typer.Option(help="Address of the desk: https://desk.example.org.")
     ] = None,
     workers: Annotated[int, typer.Option(help="Processes.", min=1, max=64)] = 2,
     opened: Annotated[
         bool, typer.Option("--open/--no-open", help="Open the folder's study to people at once.")
     ] = True,
     host: Annotated[
-        str, typer.Option(help="Where to listen; off this machine only --behind-proxy.")
+        str, typer.Option(help="Address to listen on; others need --behind-proxy.")
     ] = "127.0.0.1",
     behind_proxy: Annotated[
         bool, typer.Option("--behind-proxy", help="A proxy with limits of time is in front.")
     ] = False,
     metrics_port: Annotated[
-        int | None, typer.Option(help="For GET /metrics, on this machine only.", min=1, max=65535)
+        int | None, typer.Option(help="Port of GET /metrics, with --only pages.", min=1, max=65535)
     ] = None,
+    only: Annotated[Part | None, typer.Option(help="Run one part, as a service does.")] = None,
 ) -> None:
-    """Serve all studies of a database.
+    """Serve a study: participants' pages, desk, jobs and, without --database, PostgreSQL.
 
-    If the folder has a study.yaml, it is put there first.
-
-    The server reads the database, and images and keys of the folder; a proxy with TLS goes
-    before it.
+    The study of the folder's study.yaml is put into the database first.
     """
-    from theodolite_study.serve.run import serve
+    from theodolite.errors import EvidenceError
+    from theodolite_study.cli.serving import Addresses, serve_part, serve_study
+    from theodolite_study.serve.settings import is_loopback
 
-    with report_errors(), prepare_server(folder, database, port, origin, opened=opened) as settings:
-        typer.echo("stop:   Ctrl-C; all answers are kept")
-        serve(
-            settings, host=host, port=port, workers=workers, behind_proxy=behind_proxy,
-            metrics_port=metrics_port,
+    addresses = Addresses(
+        host, port, desk_port or port + 1, origin or f"http://127.0.0.1:{port}",
+        desk_origin or f"http://127.0.0.1:{desk_port or port + 1}",
+        behind_proxy=behind_proxy,
+    )  # fmt: skip
+    if not behind_proxy and not is_loopback(host):
+        raise EvidenceError(
+            "--host", repr(host), "an address of this machine",
+            "Put a proxy with https in front, and give --behind-proxy.",
         )  # fmt: skip
-
-
-@contextmanager
-def prepare_server(
-    folder: Path, database: str | None, port: int, origin: str | None, *, opened: bool
-) -> "Iterator[Settings]":
-    """Yield the settings of a server after its tables, keys and study were prepared."""
-    from theodolite_study.keys import KEYS_FILE, Keys
-    from theodolite_study.protocol import STUDY_FILE
-    from theodolite_study.serve.settings import Settings
-
-    require_free_port(port)
-    seen = origin or f"http://127.0.0.1:{port}"
-    if not (folder / KEYS_FILE).is_file() and not (folder / STUDY_FILE).is_file():
-        folder.mkdir(parents=True, exist_ok=True)
-        Keys.create(folder / KEYS_FILE)
-    with open_database(folder, database, load=True) as url:
-        if (folder / STUDY_FILE).is_file() and may_import(url):
-            with open_study(folder, url, load=True) as study:
-                if opened:
-                    open_draft(study)
-                typer.echo(f"study:  {seen}/s/{study.slug}")
-        yield Settings(database_url=url, folder=folder, public_origin=seen)
+    with report_errors():
+        if only is not None:
+            serve_part(folder, database, only, addresses, workers, metrics_port)
+        elif origin is not None and desk_origin is None:
+            raise EvidenceError(
+                "`--desk-origin` is required when `--origin` is given",
+                hint="The desk has an address of its own: --desk-origin https://desk.example.org.",
+            )
+        else:
+            serve_study(folder, database, addresses, workers, opened=opened)
 
 
 def study_demo(
-    folder: Annotated[Path, typer.Option(help="Where the study is kept.")] = Path(
-        "theodolite-demo"
-    ),
-    port: Annotated[int, typer.Option(help="On this machine only.", min=1, max=65535)] = 8080,
+    folder: Annotated[Path, typer.Option(help="Folder of the study.")] = Path("theodolite-demo"),
+    port: Port = 8080,
     check: Annotated[
         bool, typer.Option("--check", help="Start it, see that its first page answers, and end.")
     ] = False,
@@ -169,6 +162,7 @@ def study_demo(
     from contextlib import nullcontext
 
     from theodolite_study.cli.server_check import stop_when_answered
+    from theodolite_study.cli.serving import Addresses, serve_study
     from theodolite_study.demo.material import write_demo_material
     from theodolite_study.new_study import NewStudy, write_new_study
 
@@ -180,22 +174,10 @@ def study_demo(
             material,
             NewStudy(title=title, contact=DEFAULT_CONTACT, slug="demo", languages=("de", "fr")),
         )
-    with stop_when_answered(port, "/s/demo") if check else nullcontext():
-        _demo(folder, port)
-
-
-def _demo(folder: Path, port: int) -> None:
-    from theodolite_study.cli.desk import run_desk
-    from theodolite_study.serve.run import serve
-
-    require_free_port(port + 1)
-    with (
-        report_errors(),
-        prepare_server(folder, None, port, None, opened=True) as settings,
-        run_desk(folder, settings.database_url, port + 1),
-    ):
-        typer.echo(f"stop:   Ctrl-C; all answers are kept\ndata:   {folder.resolve()}")
-        serve(settings, port=port)
+    here = "http://127.0.0.1"
+    addresses = Addresses("127.0.0.1", port, port + 1, f"{here}:{port}", f"{here}:{port + 1}")
+    with report_errors(), stop_when_answered(port, "/s/demo") if check else nullcontext():
+        serve_study(folder, None, addresses, workers=1, opened=True)
 
 
 def study_status(folder: Folder, database: StudyDatabase = None, as_json: Json = False) -> None:
@@ -205,6 +187,7 @@ def study_status(folder: Folder, database: StudyDatabase = None, as_json: Json =
 
     from theodolite_study.cli.tables import print_progress
     from theodolite_study.local_postgres import list_unfinished
+    from theodolite_study.supervisor import read_state
     from theodolite_study.watch.participants import list_people
     from theodolite_study.watch.progress import count_by_technique, load_progress
 
@@ -218,9 +201,12 @@ def study_status(folder: Folder, database: StudyDatabase = None, as_json: Json =
             {"participant": person.pseudonym} | asdict(person.work) | {"signs": person.work.signs}
             for person in page
         ]
-        typer.echo(json.dumps(asdict(now) | further | {"work": work}, indent=1))
+        parts = {"parts": read_state(folder)}
+        typer.echo(json.dumps(asdict(now) | further | {"work": work} | parts, indent=1))
         return
     print_progress(now, techniques, page)
+    for name, part in read_state(folder).items():
+        typer.echo(f"{name}: {part['state']}" + (f", {part['cause']}" if part["cause"] else ""))
     for path in list_unfinished(folder):
         typer.echo(f"{path}: left by a first start that was interrupted. It holds no votes.")
 

@@ -43,11 +43,16 @@ def open_database(folder: Path, url: str | None, *, load: bool = False) -> Itera
     from theodolite_study.local_postgres import provide_database
     from theodolite_study.operate.revision import get_newest_revision, load_database_revision
 
-    with provide_database(folder, url or os.environ.get("THEODOLITE_DATABASE")) as place:
+    with provide_database(folder, get_database_address(url)) as place:
         address(place)  # refuses what is none
         if load and load_database_revision(place) != get_newest_revision():
             migrate(place)  # as the owner of the tables: a server's login has no such right
         yield place
+
+
+def get_database_address(url: str | None) -> str | None:
+    """Return the given address, or that of the environment; None: the folder's own database."""
+    return url or os.environ.get("THEODOLITE_DATABASE") or None
 
 
 def may_import(url: str) -> bool:
@@ -147,23 +152,6 @@ def report_errors() -> Iterator[None]:
 
 
 DESK_ORIGIN = "desk_origin.txt"
-
-
-def require_free_port(port: int) -> None:
-    """Refuse a port that another process listens on, before any work begins."""
-    import socket
-
-    from theodolite.errors import EvidenceError
-
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError as error:
-            raise EvidenceError(
-                f"port {port}", "one that something else listens on", "a free one",
-                f"Try --port {port + 1}.",
-            ) from error  # fmt: skip
 
 
 def remember_desk(folder: Path, origin: str) -> None:

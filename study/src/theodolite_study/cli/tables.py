@@ -35,7 +35,7 @@ def print_progress(
     if now.alarm:
         out.print(
             Text(
-                f"{now.surplus_share:.0%} of the votes came too late to count: raise lease_minutes "
+                f"{now.surplus_share:.0%} of the votes came too late to count: raise patience "
                 "in the next study.",
                 style="bold red",
             )

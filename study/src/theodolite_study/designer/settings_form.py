@@ -22,7 +22,7 @@ OUTCOMES_WITHOUT_CODE = ("timed_out", "returned")
 LABELS = {
     "votes": "Votes for each explanation", "quota": "Explanations for each person",
     "least_items": "Let nobody in for fewer explanations than",
-    "lease_minutes": "Minutes that an explanation waits for somebody who went away",
+    "patience_minutes": "Minutes without input after which a place is free for others",
     "minutes": "Minutes that it takes, as told to people",
     "languages": "Languages, one a line (en, de, pt-BR …)",
     "default_language": "Language of people whose browser asks for none of these",
@@ -52,7 +52,7 @@ class SettingsForm(StrictRecord):
     votes: Annotated[int, Field(ge=1, le=50)] = 5
     quota: Annotated[int, Field(ge=1, le=100_000)] = 20
     least_items: Annotated[int, Field(ge=1, le=100_000)] = 1
-    lease_minutes: Annotated[float, Field(gt=0, le=1440)] = 30
+    patience_minutes: Annotated[float, Field(gt=0, le=60)] = 10
     minutes: Annotated[float, Field(gt=0, le=600)] = 40
     languages: Annotated[list[str], Field(min_length=1, max_length=40)] = Field(["en"])
     default_language: str = "en"
@@ -118,7 +118,7 @@ class SettingsForm(StrictRecord):
         """Return the settings that are columns of a version."""
         return {
             "n_votes": self.votes, "quota": self.quota, "least_items": self.least_items,
-            "lease_seconds": self.lease_minutes * 60, "languages": self.languages,
+            "lease_seconds": self.patience_minutes * 60, "languages": self.languages,
             "default_language": self.default_language,
         }  # fmt: skip
 
@@ -157,7 +157,7 @@ def to_settings_form(content: VersionContent) -> SettingsForm:
     training, pay = stored.get("training", {}), stored.get("pay", {})
     values = {
         "votes": stored["n_votes"], "quota": stored["quota"], "least_items": stored["least_items"],
-        "lease_minutes": stored["lease_seconds"] / 60, "languages": stored["languages"],
+        "patience_minutes": stored["lease_seconds"] / 60, "languages": stored["languages"],
         "default_language": stored["default_language"], "access": access.get("kind"),
         "signed": access.get("signed"), "audience": access.get("audience"),
         "sandbox": access.get("sandbox"), "smallest_width": stored.get("smallest_width"),

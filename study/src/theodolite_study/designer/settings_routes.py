@@ -28,7 +28,7 @@ from theodolite_study.model.pasta import OUTCOMES
 from theodolite_study.store.drafts import put_conditions, put_outcomes
 
 GROUPS = {
-    "Size": ("votes", "quota", "least_items", "lease_minutes", "minutes", "sample_note"),
+    "Size": ("votes", "quota", "least_items", "patience_minutes", "minutes", "sample_note"),
     "Languages": ("languages", "default_language"),
     "Access": ("access", "signed", "audience", "sandbox", "smallest_width", "screening"),
     "Pay": ("reward", "floor", "screenout", "hourly"),

@@ -2,21 +2,19 @@
 
 import csv
 import io
-import os
 
 import segno
 
 from theodolite_study.desk.site import DeskRequest
 from theodolite_study.platforms.invitations import make_invitations
 
-PARTICIPANTS = "THEODOLITE_PARTICIPANTS_ORIGIN"
-"""Variable with the address of the participants' server; by default, that of the admin console."""
 INVITE_FIELD = "code"
 
 
 def get_participants_origin(desk: DeskRequest) -> str:
     """Return the origin of the participants' server: https://study.example.org."""
-    return os.environ.get(PARTICIPANTS) or desk.site.settings.public_origin
+    settings = desk.site.settings
+    return settings.participants_origin or settings.public_origin
 
 
 def get_study_link(desk: DeskRequest) -> str:

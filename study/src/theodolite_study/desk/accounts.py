@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from threading import BoundedSemaphore
 
 from zxcvbn import zxcvbn  # type: ignore[import-untyped]
@@ -31,6 +31,7 @@ MAX_GUESSED_CHARACTERS = 72
 """Characters of a passphrase that the estimate reads, as more would take long."""
 USED_MESSAGE = "This link has been used, or is too old. Ask for a new one."
 ENCRYPTION_PURPOSE = "account of the desk"
+LOCAL_LINK_LIFETIME = timedelta(minutes=15)
 QUEUE_SECONDS = 10.0
 _turns = BoundedSemaphore(MAX_CONCURRENT_CHECKS)
 _known_turns = BoundedSemaphore(MAX_CONCURRENT_CHECKS)
@@ -91,6 +92,48 @@ def make_enroll_link(
     detail = {"name": name, "became": "linked", "operator": bool(operator)}
     write_log(connection, "member", detail, study=None, staff=None)
     return f"{origin}/enroll/{invitation.token}"
+
+
+def make_local_link(connection: Connection, origin: str, name: str = "owner") -> str:
+    """Return a link that signs in at once, once and within 15 minutes, on this machine only.
+
+    The account has no passphrase, so that nobody signs in to it in another way. It owns the studies
+    that nobody owns yet.
+    """
+    invitation = make_enrollment(datetime.now(timezone.utc), LOCAL_LINK_LIFETIME)
+    connection.execute(
+        "insert into staff (name, enroll_sha256, enroll_expires_at, operator)"
+        " values (%s, %s, %s, true) on conflict (name) do update set"
+        " enroll_sha256 = excluded.enroll_sha256, enroll_expires_at = excluded.enroll_expires_at"
+        " where staff.password_hash is null",
+        (name, invitation.digest, invitation.expires),
+    )
+    own_free_studies(connection, name)
+    return f"{origin}/enter/{invitation.token}"
+
+
+def own_free_studies(connection: Connection, name: str) -> None:
+    """Make an account the owner of all studies without one."""
+    connection.execute(
+        "insert into member (study_id, staff_id, role) select s.id, t.id, 'owner'"
+        " from study s, staff t where t.name = %s and not exists"
+        " (select from member m where m.study_id = s.id)",
+        (name,),
+    )
+
+
+def use_local_link(connection: Connection, token: str) -> int:
+    """Use a link for this machine up, and return its account."""
+    records = fetch_rows(
+        connection,
+        "update staff set enroll_sha256 = null, enroll_expires_at = null, last_success ="
+        " clock_timestamp() where enroll_sha256 = %s and enroll_expires_at > clock_timestamp()"
+        " and not disabled and password_hash is null and totp_sealed is null returning id",
+        digest_token(token),
+    )  # fmt: skip
+    if not records:
+        raise NotHere(USED_MESSAGE)
+    return int(records[0]["id"])
 
 
 def end_all_sessions(connection: Connection, staff_id: int) -> None:

@@ -7,7 +7,12 @@ from markupsafe import Markup
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from theodolite_study.desk.accounts import DeskEnrollment, enroll, load_enrollment
+from theodolite_study.desk.accounts import (
+    DeskEnrollment,
+    enroll,
+    load_enrollment,
+    use_local_link,
+)
 from theodolite_study.desk.rights import Visit, allow_visitors, require_right
 from theodolite_study.desk.sessions import (
     DEVICE,
@@ -24,8 +29,9 @@ from theodolite_study.desk.sessions import (
 from theodolite_study.desk.sign_in import Credentials, SignInTokens, register_device, sign_in
 from theodolite_study.desk.site import DeskRequest
 from theodolite_study.passwords import digest_token
-from theodolite_study.refusals import Invalid
+from theodolite_study.refusals import Invalid, NotHere
 from theodolite_study.serve.arrival_limits import get_network
+from theodolite_study.serve.settings import is_loopback
 
 
 @allow_visitors
@@ -72,6 +78,19 @@ def enroll_form(visit: Visit) -> Response:
             )
     except Invalid as refusal:
         return _enrollment_page(visit, token, refusal.message)
+    return _with_session(visit, tokens)
+
+
+@allow_visitors
+def enter(visit: Visit) -> Response:
+    """Sign in by a link that `study serve` printed on this machine."""
+    if not is_loopback(urlsplit(visit.site.settings.public_origin).hostname or ""):
+        raise NotHere
+    with visit.site.pool.connection() as connection:
+        staff_id = use_local_link(connection, str(visit.request.path_params["token"]))
+        tokens = SignInTokens(
+            begin_session(connection, staff_id), register_device(connection, staff_id)
+        )
     return _with_session(visit, tokens)
 
 
@@ -124,5 +143,6 @@ def _visitor_page(
 ROUTES = [
     Route("/sign-in", sign_in_page), Route("/sign-in", sign_in_form, methods=["POST"]),
     Route("/sign-out", sign_out, methods=["POST"]),
+    Route("/enter/{token}", enter),
     Route("/enroll/{token}", enroll_page), Route("/enroll", enroll_form, methods=["POST"]),
 ]  # fmt: skip

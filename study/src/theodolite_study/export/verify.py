@@ -116,8 +116,8 @@ def _warnings(now: StudyProgress) -> list[str]:
     if now.alarm:
         warnings.append(
             f"{now.surplus_share:.1%} of all votes are surplus: people lose items that they are at "
-            f"work on. The lease of {now.lease_seconds / 60:g} minutes is too short, or votes were "
-            "taken out."
+            f"work on. The patience of {now.lease_seconds / 60:g} minutes is too short, or votes "
+            "were taken out."
         )
     if now.state in ("closed", "archived") and now.filled < now.seats:
         warnings.append("The study closed before all votes were in, or somebody withdrew since.")

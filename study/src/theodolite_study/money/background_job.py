@@ -1,6 +1,6 @@
 """Run the background job of a server: events, payments, reconciliation, lapsed participants.
 
-One process works; others wait for its lock. Started by `study jobs`.
+One process works; others wait for its lock. Started by `study serve`.
 """
 
 import logging

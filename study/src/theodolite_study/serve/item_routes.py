@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from theodolite_study.locale.refusal_messages import REFUSALS
 from theodolite_study.model.block_orders import compute_orders
 from theodolite_study.refusals import Invalid, NotHere, Refused
 from theodolite_study.serve.block_forms import UnfitForm, parse_answers
@@ -26,6 +27,7 @@ from theodolite_study.serve.versions import StudyVersion
 from theodolite_study.session_tokens import digest_session_token
 
 MAX_DRAFT_CHARACTERS = 20_000
+MAX_ITEM = 2**63
 MAKES_PAGE = True
 """Argument of a step that makes a page, from which on the explanation may be visible."""
 IMAGE_CACHE_CONTROL = "private, max-age=7200, immutable"
@@ -155,12 +157,17 @@ async def draft(request: Request) -> Response:
     return _lease(result)
 
 
-async def heartbeat(request: Request) -> Response:
-    """Extend the reservation of an item whose page is open."""
-    site, item = get_site(request), request.path_params["item"]
+async def alive(request: Request) -> Response:
+    """Record that somebody is at a page, and extend the reservation of the item that it shows."""
+    site = get_site(request)
     session = digest_session_token(site.token(request))
-    await parse_script_json(request, site, session)
-    return _lease(await site.calls.taken("st_beat", session, item))
+    item = (await parse_script_json(request, site, session)).get("item")
+    if item is None:
+        await site.calls.taken("st_alive", session, None)
+        return JSONResponse({})
+    if not isinstance(item, int) or not 0 < item < MAX_ITEM:
+        raise Invalid(REFUSALS["form"])
+    return _lease(await site.calls.taken("st_alive", session, item))
 
 
 def _lease(result: dict[str, Any]) -> Response:
@@ -197,7 +204,7 @@ ROUTES = [
     Route("/a/{item:long}/own", own_answer, methods=["POST"]),
     Route("/a/{item:long}/ratings", ratings, methods=["POST"]),
     Route("/a/{item:long}/draft", draft, methods=["POST"]),
-    Route("/a/{item:long}/heartbeat", heartbeat, methods=["POST"]),
+    Route("/alive", alive, methods=["POST"]),
     Route("/a/{item:long}/release", release, methods=["POST"]),
     Route("/p/{expiry}/{mac}/{file}", image),
 ]

@@ -35,6 +35,9 @@ from theodolite_study.serve.versions import StudyVersion
 from theodolite_study.session_tokens import MAX_SESSION_SECONDS, digest_session_token
 
 NOTHING_KEPT = "nothing"
+LOOK_SECONDS = 60
+MAX_LOOKS = 15
+"""How often the first page looks again for a place that became free, once a minute."""
 REFUSED = {"barred": 409, "code": 422, "used link": 403, "not open": 409}
 """Result codes that are reported on the first page, with their HTTP status."""
 
@@ -108,9 +111,13 @@ def _first_page(  # noqa: PLR0913  each is a thing that the page says
     language = choose_page_language(request, languages, study.get("default_language", "en"))
     access = get_access(version.settings) if version else Access()
     open_ = study["word"] == "ok"
+    # a page is looked at again while seats are unfilled: places may become free
+    looked = _parse_looks(request)
+    full = study["word"] == "full"
+    looks_again = full and study.get("unfilled", False) and looked < MAX_LOOKS
     context: dict[str, Any] = {
         "slug": request.path_params["slug"], "study_state": study["study_state"], "open": open_,
-        "full": study["word"] == "full", "languages": study.get("languages", []),
+        "full": full, "looks_again": looks_again, "languages": study.get("languages", []),
         "welcome": version.text("welcome", language) if version else "",
         "minutes": version.settings.get("minutes", 0) if version else 0,
         "needs_invite": access.kind == "invite" and arrival is None and not needs_code,
@@ -125,7 +132,18 @@ def _first_page(  # noqa: PLR0913  each is a thing that the page says
         "landing", version, language, cookies.digest_form_cookie(fresh), context, status
     )
     cookies.set_form_cookie(response, fresh)
+    if looks_again:
+        query = urlencode({"lang": language, "looked": looked + 1})
+        response.headers["refresh"] = (
+            f"{LOOK_SECONDS}; url=/s/{request.path_params['slug']}?{query}"
+        )
     return response
+
+
+def _parse_looks(request: Request) -> int:
+    """Return how often this page was looked at while no place was free."""
+    text = request.query_params.get("looked", "0")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 4 else 0
 
 
 def choose_page_language(request: Request, offered: list[str], default: str) -> str:

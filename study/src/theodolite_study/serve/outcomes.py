@@ -31,7 +31,9 @@ def build_final_context(
     if own:  # one's own code: it can be handed in only once
         way["code"] = keys.make_completion_code(here["slug"], here["person"])
     context: dict[str, Any] = {
-        "outcome": outcome, "amount": here["amount"], "currency": here["currency"], "way": way,
+        "outcome": outcome, "away": here["away"],
+        "platform": access.kind == prolific.PLATFORM, "amount": here["amount"],
+        "currency": here["currency"], "way": way,
         "code": keys.make_withdrawal_code(here["person"]), "kept": "answers",
     }  # fmt: skip
     if here.get("submission"):

@@ -48,7 +48,8 @@ class StudyPages:
         everywhere = {
             "language": language, "direction": get_direction(language), "csrf": csrf,
             "_": get_translator(language), "errors": (), "study_title": "", "contact": "",
-            "preview": False, "turk": None, "scripts": list_scripts,
+            "preview": False, "turk": None, "away": False, "platform": False,
+            "scripts": list_scripts,
             "text": lambda key: "", "markdown": render_markdown,
             "own_name": get_own_name, "money": partial(format_money, language),
             "script_words": partial(load_script_texts, language),

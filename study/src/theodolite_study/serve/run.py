@@ -39,9 +39,9 @@ EXIT_PAUSE_SECONDS = 5.0
 """Seconds that a worker waits before it ends because its tables are of another release."""
 
 
-def serve(
-    settings: Settings, *, host: str = "127.0.0.1", port: int, workers: int = 2,
-    behind_proxy: bool = False, metrics_port: int | None = None,
+def serve(  # noqa: PLR0913  each is a choice of its own
+    settings: Settings, *, host: str = "127.0.0.1", port: int = 0, workers: int = 2,
+    behind_proxy: bool = False, metrics_port: int | None = None, handed: int | None = None,
 ) -> None:  # fmt: skip
     """Serve until told to stop; on this machine only by default, behind a proxy.
 
@@ -54,6 +54,7 @@ def serve(
         behind_proxy: Whether a proxy that limits how long headers may take stands before it. It
             is believed where it says who comes.
         metrics_port: A port of this machine for ``GET /metrics``.
+        handed: File descriptor of a socket that listens already; then host and port are its own.
     """
     if not behind_proxy and not is_loopback(host):
         raise EvidenceError(
@@ -63,7 +64,7 @@ def serve(
     if workers < 1:
         raise EvidenceError("workers", str(workers), "1 or more")
     require_same_revision(settings.database_url)
-    settings = replace(settings, behind_proxy=behind_proxy)
+    settings = replace(settings, behind_proxy=behind_proxy or settings.behind_proxy)
     config = Config(
         APP, factory=True, host=host, port=port, workers=workers, loop="uvloop", http=CONNECTION,
         access_log=False, server_header=False, proxy_headers=False, log_config=LOGGING,
@@ -72,7 +73,7 @@ def serve(
         timeout_worker_healthcheck=MAX_START_SECONDS,
     )  # fmt: skip
     with publish_counts(settings.database_url, metrics_port) as variables:
-        run_workers(config, settings, variables)
+        run_workers(config, settings, variables, handed)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from theodolite.errors import EvidenceError
 DATABASE_VARIABLE = "THEODOLITE_STUDY_DATABASE"
 FOLDER_VARIABLE = "THEODOLITE_STUDY_FOLDER"
 ORIGIN_VARIABLE = "THEODOLITE_STUDY_ORIGIN"
+PARTICIPANTS_VARIABLE = "THEODOLITE_STUDY_PARTICIPANTS"
 WEBHOOK_VARIABLE = "THEODOLITE_STUDY_PROLIFIC_SECRET"
 PROXY_VARIABLE = "THEODOLITE_STUDY_BEHIND_PROXY"
 PARENT_VARIABLE = "THEODOLITE_STUDY_PARENT"
@@ -62,6 +63,8 @@ class Settings:
     limits: Limits = Limits()
     behind_proxy: bool = False
     """Whether the last entry of X-Forwarded-For comes from a proxy of ours."""
+    participants_origin: str = ""
+    """Origin of participants' pages, for the desk, whose own one is ``public_origin``."""
 
     def __post_init__(self) -> None:
         url = urlsplit(self.public_origin)
@@ -93,6 +96,8 @@ class Settings:
             ORIGIN_VARIABLE: self.public_origin,
         }
         variables |= {PROXY_VARIABLE: "1"} if self.behind_proxy else {}
+        if self.participants_origin:
+            variables[PARTICIPANTS_VARIABLE] = self.participants_origin
         return (
             variables
             if self.webhook_secret is None
@@ -116,6 +121,7 @@ def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
         public_origin=variables[ORIGIN_VARIABLE],
         webhook_secret=variables.get(WEBHOOK_VARIABLE) or None,
         behind_proxy=variables.get(PROXY_VARIABLE) == "1",
+        participants_origin=variables.get(PARTICIPANTS_VARIABLE, ""),
     )
 
 

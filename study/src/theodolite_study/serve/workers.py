@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -17,11 +18,14 @@ GRACEFUL_SHUTDOWN_SECONDS = 10
 """Seconds for which running requests may continue after a stop signal."""
 
 
-def run_workers(config: Config, settings: Settings, more: dict[str, str] | None = None) -> None:
+def run_workers(
+    config: Config, settings: Settings, more: dict[str, str] | None = None,
+    handed: int | None = None,
+) -> None:  # fmt: skip
     """Run worker processes with settings from variables until told to stop."""
     variables = settings.environment() | {PARENT_VARIABLE: str(os.getpid())} | (more or {})
     with _set_environment(variables):
-        sock = config.bind_socket()
+        sock = config.bind_socket() if handed is None else socket.socket(fileno=handed)
         try:
             Multiprocess(config, sockets=[sock]).run()
         finally:

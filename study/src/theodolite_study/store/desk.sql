@@ -64,7 +64,7 @@ begin
     select available into left_ from door where version_id = st_door(w.version) for update;
     if change > left_ then return false; end if;
     update door set available = available - change where version_id = st_door(w.version);
-    update participant set promised = items where id = person_;
+    update participant set promised = items, away_at = null where id = person_;
     return true;
 end $$;
 

@@ -95,42 +95,21 @@ begin
     return went;
 end $$;
 
--- One person whose place was held too long, or who has not been here for the longest lease: what is
--- theirs is free. False when there is nobody left.
+-- One person of whom nothing was heard for a day is out, so that they are paid for what they did.
+-- False when there is nobody left. Places and promises need no job: see st_freed.
 create function job_expire() returns boolean language plpgsql security definer
 set search_path = public, pg_temp as $$
 declare
-    w step_person; person_ uuid; promise integer;
+    w step_person; person_ uuid; silent interval := interval '24 hours';
 begin
-    select p.id into person_ from participant p join place q on q.participant_id = p.id
-     where q.state = 'held' and q.held_until < clock_timestamp() and p.state = 'landed' limit 1;
-    if found then
-        w := st_held(person_);
-        perform 1 from door where version_id = st_door(w.version) for update;
-        perform 1 from place where participant_id = person_ and state = 'held'
-            and held_until < clock_timestamp() for update;
-        if found then
-            promise := st_unpromised(person_);
-            update door set available = available + promise where version_id = st_door(w.version);
-            perform st_place_back(person_);
-        end if;
-        return true;
-    end if;
-    select p.id into person_ from participant p join version v on v.id = p.version_id
-     where p.outcome is null and not p.preview and p.state in ('consented', 'training', 'active')
-       and not exists (select from session s where s.participant_id = p.id and s.last_seen >
-           clock_timestamp() - make_interval(secs => 4 * v.lease_seconds) - interval '5 minutes')
-       and p.created_at < clock_timestamp() - make_interval(secs => 4 * v.lease_seconds)
-           - interval '5 minutes'
-       and not exists (select from assignment a join slot l on l.assignment_id = a.id
-           where a.participant_id = p.id and l.state = 'leased'
-             and l.lease_expires_at > clock_timestamp())
-     limit 1;
+    select id into person_ from participant
+     where outcome is null and not preview and state in ('consented', 'training', 'active')
+       and alive_until < clock_timestamp() - silent limit 1;
     if not found then return false; end if;
     w := st_held(person_);
-    if w.outcome is null and not exists (select from session s where s.participant_id = person_
-           and s.last_seen > clock_timestamp() - make_interval(secs => 4 * w.lease) - interval '5 minutes')
-    then perform st_out(w, 'timed_out'); end if;
+    perform 1 from participant where id = person_ and outcome is null
+        and alive_until < clock_timestamp() - silent;
+    if found then perform st_out(w, 'timed_out'); end if;
     return true;
 end $$;
 

@@ -37,8 +37,16 @@ $$;
 create type step_person as (
     person uuid, study uuid, study_state text, state text, version bigint, version_state text,
     round smallint, n_votes smallint, lease double precision, settings jsonb, promised integer,
-    design_row integer, preview boolean, condition bigint, language text, outcome text
+    design_row integer, preview boolean, condition bigint, language text, outcome text, away boolean
 );
+
+-- Seconds without a sign of life after which somebody's promise may go to somebody else. A page
+-- without scripts gives no signs between its forms.
+create function st_patience(v version, state_ text, heard_ boolean) returns double precision
+language sql stable set search_path = public, pg_temp as $$
+    select case when state_ = 'landed' then coalesce((v.settings #>> '{patience,before}')::float8, 300)
+                when heard_ then v.lease_seconds else 3 * v.lease_seconds end
+$$;
 
 -- Somebody, locked, and the study around them, held by all who answer.
 create function st_held(person_ uuid) returns step_person language plpgsql
@@ -50,9 +58,9 @@ begin
     if not found then return null; end if;
     perform pg_advisory_xact_lock_shared(hashtextextended(study_::text, 7203003));
     perform 1 from participant where id = person_ for update;
-    select p.id, p.study_id, s.state, p.state, v.id, v.state, v.round, v.n_votes, v.lease_seconds,
-           v.settings, coalesce(p.promised, p.quota), p.design_row, p.preview, p.condition_id,
-           p.language, p.outcome
+    select p.id, p.study_id, s.state, p.state, v.id, v.state, v.round, v.n_votes,
+           st_patience(v, p.state, p.heard), v.settings, coalesce(p.promised, p.quota), p.design_row,
+           p.preview, p.condition_id, p.language, p.outcome, p.away_at is not null
       into w
       from participant p join study s on s.id = p.study_id join version v on v.id = p.version_id
      where p.id = person_;
@@ -69,6 +77,9 @@ begin
      where token_sha256 = tok and expires_at > clock_timestamp() and participant_id is not null;
     if not found then return null; end if;
     w := st_held(person_);
+    update participant set alive_until = clock_timestamp() + make_interval(secs => w.lease)
+     where id = person_ and outcome is null
+       and alive_until < clock_timestamp() + make_interval(secs => 0.9 * w.lease);
     update session set last_seen = clock_timestamp()
      where token_sha256 = tok and last_seen < clock_timestamp() - interval '5 minutes';
     return w;

@@ -3,7 +3,7 @@
 create function st_lease_end(w step_person, since timestamptz) returns timestamptz language sql
 set search_path = public, pg_temp as $$
     select least(clock_timestamp() + make_interval(secs => w.lease),
-                 coalesce(since, clock_timestamp()) + make_interval(secs => 4 * w.lease))
+                 coalesce(since, clock_timestamp()) + interval '60 minutes')
 $$;
 
 -- Images that this person met just before, or often enough.
@@ -130,7 +130,9 @@ begin
     select count(*), count(*) filter (where slot_id is not null),
            count(*) filter (where state in ('submitted', 'surplus'))
       into own, seated, given from assignment where participant_id = w.person;
-    if given >= w.promised and not w.preview then return jsonb_build_object('go', 'done'); end if;
+    if given >= w.promised and not w.preview then
+        return jsonb_build_object('go', case when w.away then 'back' else 'done' end);
+    end if;
     if st_newer(w.study, w.version, w.version_state, w.language, w.preview) is not null then
         return jsonb_build_object('go', 'consent');
     end if;
@@ -186,5 +188,13 @@ declare
 begin
     w := st_lock(tok);
     if w.person is null then return jsonb_build_object('word', 'nobody'); end if;
+    -- before anything else is locked: others are freed for somebody who returns
+    if w.away and w.outcome is null and w.state = 'active' and w.study_state = 'open' then
+        w := st_back(w);
+        if w.away then return jsonb_build_object('word', 'ok', 'go', 'end') || st_out(w, case
+            when (select count(*) from vote where participant_id = w.person) >= (
+                select quota from participant where id = w.person) then 'finished'
+            else 'timed_out' end); end if;
+    end if;
     return jsonb_build_object('word', 'ok') || st_claim(w);
 end $$;

@@ -40,11 +40,14 @@ begin
     elsif not w.preview and w.promised = 0 and st_take_place(w.version, w.person) is null then
         return st_no_room(w);  -- the place went to somebody else meanwhile
     end if;
-    update place set state = 'taken', held_until = null
+    update place set state = 'taken'
      where participant_id = w.person and state = 'held';
     insert into consent (participant_id, version_id, language, form_sha256)
     values (w.person, version_, w.language, digest_);
-    update participant set state = 'consented', withdrawal_sha256 = code
+    update participant p set state = 'consented', withdrawal_sha256 = code,
+           alive_until = clock_timestamp() + (
+               select make_interval(secs => st_patience(v, 'consented', p.heard))
+                 from version v where v.id = p.version_id)
      where id = w.person and state = 'landed';
     if found then  -- nobody else goes on in their name
         delete from session where participant_id = w.person and token_sha256 <> tok;
@@ -82,6 +85,7 @@ begin
     if not found then
         return jsonb_build_object('word', 'not open', 'study_state', w.study_state);
     end if;
+    perform st_freed(v.id, v.quota);  -- before the door is locked
     perform st_place_back(w.person);
     update door set available = available + w.promised where version_id = st_door(w.version);
     update participant set version_id = v.id, promised = 0, quota = v.quota, condition_id = null,

@@ -24,7 +24,7 @@ create trigger door_of_round after insert on door for each row execute function 
 create function st_landing(slug_ text, own_ bytea default null) returns jsonb
 language plpgsql stable security definer set search_path = public, pg_temp as $$
 declare
-    s study; v version; left_ integer; free integer; own_state text;
+    s study; v version; left_ integer; places boolean; own_state text;
 begin
     select * into s from study where slug = slug_;
     if not found then return jsonb_build_object('word', 'not here'); end if;
@@ -35,12 +35,19 @@ begin
         return jsonb_build_object('word', 'not open', 'study_state', s.state, 'own', own_state);
     end if;
     select available into left_ from door where version_id = st_door(v.id);
-    select count(*) into free from (
-        select from place where version_id = v.id
-           and (state = 'open' or (state = 'held' and held_until < clock_timestamp())) limit 1) any_place;
+    if left_ < v.least_items then  -- what inactive people hold is freed for whoever begins
+        select left_ + coalesce(sum(p.promised - (
+                   select count(*) from vote where participant_id = p.id)), 0) into left_
+          from st_inactive(v.study_id, v.round) p;
+    end if;
+    places := exists (select from place where version_id = v.id and state = 'open')
+        or exists (select from place q join st_inactive(v.study_id, v.round) p
+                       on p.id = q.participant_id and p.state = 'landed' where q.version_id = v.id);
     return jsonb_build_object(
         'word', case when s.state <> 'open' then 'not open'
-                     when left_ < v.least_items or free = 0 then 'full' else 'ok' end,
+                     when left_ < v.least_items or not places then 'full' else 'ok' end,
+        'unfilled', exists (select from slot where study_id = s.id and round = v.round
+                               and state <> 'filled'),
         'study_state', s.state, 'version', v.id, 'languages', v.languages,
         'default_language', v.default_language, 'own', own_state);
 end $$;
@@ -92,12 +99,13 @@ begin
     end if;
     new_id := gen_random_uuid();
     insert into participant (id, study_id, platform, person, sealed_id, pseudonym, quota, preview,
-        bar_token, version_id, language, submission, submission_digest, condition_id)
+        bar_token, version_id, language, submission, submission_digest, condition_id, alive_until)
     values (new_id, s.id, platform_, person_, case when preview_ then null else sealed end, pseudonym_,
         v.quota, preview_, bar, v.id,
         case when language_ = any (v.languages) then language_ else v.default_language end,
         submission_, submission_digest_,
-        (select id from condition where version_id = v.id and key = condition_ and preview_))
+        (select id from condition where version_id = v.id and key = condition_ and preview_),
+        clock_timestamp() + make_interval(secs => st_patience(v, 'landed', false)))
     on conflict on constraint participant_study_id_platform_person_key do nothing;
     if not found then  -- a second click, at the same moment
         select * into p from participant
@@ -139,6 +147,8 @@ begin
     end if;
     delete from session where token_sha256 = own_;
     insert into session (token_sha256, participant_id, expires_at) values (tok, p.id, ends);
+    update participant set alive_until = greatest(alive_until, clock_timestamp() + interval '1 minute')
+     where id = p.id and outcome is null;
     return jsonb_build_object('word', 'ok', 'new', false, 'state', p.state, 'outcome', p.outcome);
 end $$;
 
@@ -165,6 +175,80 @@ begin
     return jsonb_build_object('word', 'ok', 'state', p.state);
 end $$;
 
+-- People of a round who gave no sign of life for the length of their patience and hold a promise.
+create function st_inactive(study_ uuid, round_ smallint) returns setof participant language sql stable
+set search_path = public, pg_temp as $$
+    select p.* from participant p join version v on v.id = p.version_id
+     where v.study_id = study_ and v.round = round_ and p.outcome is null and not p.preview
+       and p.away_at is null and p.alive_until < clock_timestamp()
+       and p.promised > (select count(*) from vote where participant_id = p.id)
+$$;
+
+-- Frees promises of inactive people for whoever needs them, the longest silent first, until so many
+-- are free. Persons are locked (nobody waits), then their slots, then the door: the one order of locks.
+create function st_freed(version_ bigint, wanted integer) returns integer language plpgsql
+set search_path = public, pg_temp as $$
+declare
+    v version; q record; given integer; freed integer := 0; low smallint; gone bigint[] := '{}';
+    a assignment;
+begin
+    select * into v from version where id = version_;
+    for q in select p.id, p.promised, p.state from participant p
+              where p.version_id in (select o.id from version o
+                                      where o.study_id = v.study_id and o.round = v.round)
+                and p.outcome is null and not p.preview and p.away_at is null
+                and p.alive_until < clock_timestamp()
+                and p.promised > (select count(*) from vote where participant_id = p.id)
+              order by p.alive_until limit 20 for update of p skip locked
+    loop
+        exit when freed >= wanted;
+        select count(*) into given from vote where participant_id = q.id;  -- after the lock
+        select * into a from assignment
+         where participant_id = q.id and state in ('leased', 'revealed') and slot_id is not null;
+        if found then
+            update slot set state = 'open', assignment_id = null, lease_expires_at = null
+             where id = a.slot_id and assignment_id = a.id and state = 'leased';
+            if found then
+                low := least(low, (select slot_no from slot where id = a.slot_id));
+            end if;
+            update assignment set state = 'lost' where id = a.id and state in ('leased', 'revealed');
+        end if;
+        update participant set promised = given, away_at = clock_timestamp(),
+               condition_id = case when q.state = 'landed' then null else condition_id end
+         where id = q.id;
+        freed := freed + q.promised - given;
+        if q.state = 'landed' then
+            gone := gone || array(select id from place where participant_id = q.id);
+        end if;
+    end loop;
+    if freed = 0 then return 0; end if;
+    update door set available = available + freed, layer = least(layer, coalesce(low, layer))
+     where version_id = st_door(version_);
+    update place set state = 'open', participant_id = null where id = any (gone);
+    return freed;
+end $$;
+
+-- Somebody who was away is promised what is left for them. Their row is locked.
+create function st_back(w step_person) returns step_person language plpgsql
+set search_path = public, pg_temp as $$
+declare
+    rest integer; left_ integer;
+begin
+    select p.quota - count(v.id) into rest from participant p left join vote v on v.participant_id = p.id
+     where p.id = w.person group by p.quota;
+    select available into left_ from door where version_id = st_door(w.version);
+    if left_ < rest then perform st_freed(w.version, rest - left_); end if;
+    select available into left_ from door where version_id = st_door(w.version) for update;
+    rest := least(rest, left_);
+    if rest > 0 then
+        update door set available = available - rest where version_id = st_door(w.version);
+        update participant set promised = promised + rest, away_at = null where id = w.person
+        returning promised into w.promised;
+        w.away := false;
+    end if;
+    return w;
+end $$;
+
 -- A place, and as many votes as are left, at most the quota, are promised to somebody. Null where
 -- there is no room.
 create function st_take_place(version_ bigint, person_ uuid) returns integer language plpgsql
@@ -173,35 +257,23 @@ declare
     v version; d door; seat place; promise integer;
 begin
     select * into v from version where id = version_;
+    select * into d from door where version_id = st_door(version_);
+    if not exists (select from place where version_id = v.id and state = 'open') then
+        perform st_freed(version_, v.n_votes * v.quota);
+    elsif d.available < v.quota then
+        perform st_freed(version_, v.quota - d.available);
+    end if;
     select * into d from door where version_id = st_door(version_) for update;
     if d.version_id is null or d.available < v.least_items then return null; end if;
     select * into seat from place where version_id = v.id and state = 'open'
      order by no limit 1 for update skip locked;
-    if not found then  -- a place that somebody held too long; nobody is waited for
-        select q.* into seat from place q join participant o on o.id = q.participant_id
-         where q.version_id = v.id and q.state = 'held' and q.held_until < clock_timestamp()
-           and o.state = 'landed'
-         order by q.no limit 1 for update skip locked;
-        if not found then return null; end if;
-        d.available := d.available + st_unpromised(seat.participant_id);
-    end if;
+    if not found then return null; end if;
     promise := least(v.quota, d.available);
     update door set available = d.available - promise where version_id = d.version_id;
-    update place set state = 'held', participant_id = person_,
-           held_until = clock_timestamp() + interval '10 minutes' where id = seat.id;
-    update participant set promised = promise, condition_id = seat.condition_id where id = person_;
+    update place set state = 'held', participant_id = person_ where id = seat.id;
+    update participant set promised = promise, condition_id = seat.condition_id, away_at = null
+     where id = person_;
     return promise;
-end $$;
-
--- Somebody who held a place and never agreed: how much had been promised to them. They may come again.
-create function st_unpromised(old_person uuid) returns integer language plpgsql
-set search_path = public, pg_temp as $$
-declare
-    promise integer;
-begin
-    select promised into promise from participant where id = old_person;
-    update participant set promised = 0, condition_id = null where id = old_person;
-    return coalesce(promise, 0);
 end $$;
 
 -- Votes that nobody has been promised, counted from the seats and the people inside: what the row
@@ -222,7 +294,7 @@ $$;
 
 create function st_place_back(person_ uuid) returns void language sql
 set search_path = public, pg_temp as $$
-    update place set state = 'open', participant_id = null, held_until = null
+    update place set state = 'open', participant_id = null
      where participant_id = person_
 $$;
 
@@ -325,7 +397,8 @@ begin
      order by n limit 1;
     return jsonb_build_object(
         'word', 'ok', 'person', p.id, 'slug', s.slug, 'study_state', s.state, 'state', p.state,
-        'version', p.version_id, 'language', p.language, 'outcome', p.outcome, 'preview', p.preview,
+        'version', p.version_id, 'language', p.language, 'outcome', p.outcome,
+        'away', p.away_at is not null, 'preview', p.preview,
         'promised', coalesce(p.promised, p.quota), 'done', given, 'missing', missing_,
         'waiting', waiting, 'platform', p.platform, 'currency', s.currency,
         'earlier', earlier_answers(p.id),

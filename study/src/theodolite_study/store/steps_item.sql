@@ -108,6 +108,7 @@ create function st_rate(
 ) returns jsonb language plpgsql security definer set search_path = public, pg_temp as $$
 declare
     w step_person; a assignment; s slot; known bytea; counts boolean := false; at_ timestamptz;
+    owed boolean;
 begin
     w := st_lock(tok);
     if w.person is null then return jsonb_build_object('word', 'nobody'); end if;
@@ -131,11 +132,23 @@ begin
         return jsonb_build_object('word', 'ok') || st_checked(w, a, answers_, digest_, seconds);
     end if;
     select * into s from slot where id = a.slot_id for update;
+    select count(*) < w.promised into owed from vote where participant_id = w.person;
     -- whoever was taken out may still send what they had begun: it is kept, and fills no seat
     if w.outcome is null and w.state = 'active' and s.state <> 'filled'
        and (s.assignment_id = item or s.assignment_id is null) then
+        counts := owed;
+        if not owed then  -- what was promised to them is somebody else's, unless some is left
+            update door set available = available - 1
+             where version_id = st_door(w.version) and available >= 1;
+            counts := found;
+        end if;
+    end if;
+    if counts then
         update slot set state = 'filled', assignment_id = item, lease_expires_at = null where id = s.id;
-        counts := true;
+        if not owed then
+            update participant set promised = promised + 1 where id = w.person
+            returning promised into w.promised;
+        end if;
     end if;
     update assignment set state = case when counts then 'submitted' else 'surplus' end,
            finished_at = greatest(clock_timestamp(), revealed_at) where id = item
@@ -148,10 +161,10 @@ begin
     if w.outcome is not null and not w.preview then  -- work of somebody who was taken out without any
         perform st_owe(w, w.outcome, 1);
     end if;
-    if not counts and w.outcome is null and w.version is not null then
+    if not counts and owed and w.outcome is null and w.version is not null then
         update door set available = available + 1 where version_id = st_door(w.version);
     end if;
-    update place set state = 'used', held_until = null
+    update place set state = 'used'
      where participant_id = w.person and state in ('held', 'taken');
     perform st_log(w.study, w.person, (case when counts then 8 else 9 end)::smallint, item, null);
     perform st_count(w.version, case when counts then 'votes' else 'surplus' end, 1);
@@ -193,28 +206,40 @@ end $$;
 create function st_draft(tok bytea, item bigint, content_ jsonb) returns jsonb
 language plpgsql security definer set search_path = public, pg_temp as $$
 declare
-    found_person uuid; a assignment; w step_person;
+    alive jsonb;
+begin
+    alive := st_alive(tok, item);
+    if alive ->> 'word' <> 'ok' then return alive; end if;
+    insert into draft (assignment_id, content, at)
+    select id, content_, clock_timestamp() from assignment
+     where id = item and state in ('leased', 'revealed', 'lost')
+    on conflict (assignment_id) do update set content = excluded.content, at = excluded.at;
+    return alive;
+end $$;
+
+-- A sign of life, and the item of the page if it shows one: both are kept for the length of the
+-- patience. No commit waits for the disk.
+create function st_alive(tok bytea, item bigint) returns jsonb
+language plpgsql security definer set search_path = public, pg_temp as $$
+declare
+    p participant; a assignment; w step_person;
 begin
     perform set_config('synchronous_commit', 'off', true);
-    select s.participant_id into found_person from session s
-     where s.token_sha256 = tok and s.expires_at > clock_timestamp() and s.participant_id is not null;
+    select q.* into p from session s join participant q on q.id = s.participant_id
+     where s.token_sha256 = tok and s.expires_at > clock_timestamp();
     if not found then return jsonb_build_object('word', 'nobody'); end if;
-    select * into a from assignment where id = item and participant_id = found_person;
+    select st_patience(v, p.state, true) into w.lease from version v where v.id = p.version_id;
+    update participant set heard = true,
+           alive_until = clock_timestamp() + make_interval(secs => w.lease)
+     where id = p.id and outcome is null and (not heard
+        or alive_until < clock_timestamp() + make_interval(secs => 0.9 * w.lease));
+    if item is null then return jsonb_build_object('word', 'ok'); end if;
+    select * into a from assignment where id = item and participant_id = p.id;
     if not found then return jsonb_build_object('word', 'not here'); end if;
-    if a.state not in ('leased', 'revealed', 'lost') then return jsonb_build_object('word', 'ok'); end if;
-    select v.lease_seconds into w.lease from version v where v.id = a.version_id;
     perform st_keep(w, a);
-    if content_ is not null then
-        insert into draft (assignment_id, content, at) values (item, content_, clock_timestamp())
-        on conflict (assignment_id) do update set content = excluded.content, at = excluded.at;
-    end if;
     return jsonb_build_object('word', 'ok', 'lease', (
         select lease_expires_at from slot where assignment_id = item));
 end $$;
-
--- The page is open: the item stays.
-create function st_beat(tok bytea, item bigint) returns jsonb language sql security definer
-set search_path = public, pg_temp as $$ select st_draft(tok, item, null) $$;
 
 -- The item goes back, and the person does not meet it again.
 create function st_release(tok bytea, item bigint, why text) returns jsonb

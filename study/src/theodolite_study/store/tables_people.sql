@@ -26,6 +26,9 @@ create table participant (
     outcome_at timestamptz,
     submission bytea,
     submission_digest bytea,
+    heard boolean not null default false,
+    alive_until timestamptz not null default clock_timestamp(),
+    away_at timestamptz,
     constraint participant_pkey primary key (id),
     constraint participant_study_id_platform_person_key unique (study_id, platform, person),
     constraint participant_study_id_pseudonym_key unique (study_id, pseudonym),
@@ -34,6 +37,9 @@ create table participant (
     constraint participant_state check (state in ('landed', 'consented', 'training', 'active',
         'finished', 'screened_out', 'declined', 'withdrawn'))
 );
+-- Without alive_until, so that its updates need no new entry. Who was freed is not looked at again.
+create index participant_inside on participant (version_id)
+    where outcome is null and not preview and away_at is null;
 create index participant_submission on participant (submission_digest)
     where submission_digest is not null;
 
@@ -45,15 +51,13 @@ create table place (
     condition_id bigint constraint place_condition_id_fkey references condition (id),
     state text not null default 'open',
     participant_id uuid constraint place_participant_id_fkey references participant (id),
-    held_until timestamptz,
     constraint place_pkey primary key (id),
     constraint place_version_id_no_key unique (version_id, no),
     constraint place_participant_id_key unique (participant_id),
     constraint place_state check (state in ('open', 'held', 'taken', 'used')),
-    constraint place_open_is_nobodys check ((state = 'open') = (participant_id is null)),
-    constraint place_held_ends check ((state = 'held') = (held_until is not null))
+    constraint place_open_is_nobodys check ((state = 'open') = (participant_id is null))
 );
-create index place_open on place (version_id, no) where state in ('open', 'held');
+create index place_open on place (version_id, no) where state = 'open';
 
 create table session (
     token_sha256 bytea not null,

@@ -19,12 +19,12 @@ from theodolite_study.store.opening import set_study_state
 _numbers = count()
 Seen = list[Any]
 LEFT = ("consent", "assignment", "baseline", "vote", "session", "draft", "log")
+ONE: dict[str, Any] = {"instances": 1, "votes": 1, "quota": 1}
 PLANNED = {"instances": 4, "votes": 2, "quota": 4, "settings": {"design": "planned", "panel": 2}}
 UNSEATED = {"each explanation has its seats", "the door tells what nobody was promised"}
-LAPSED = (
-    "update place set held_until = clock_timestamp() - interval '1 second' where state = 'held'"
-)
-OTHERS_STAY = "update place set held_until = 'infinity' where state = 'held'"
+LAPSED = "update participant set alive_until = clock_timestamp() - interval '1 second'"
+LONG_LAPSED = "update participant set alive_until = clock_timestamp() - interval '25 hours'"
+OTHERS_STAY = "update participant set alive_until = 'infinity'"
 """The job looks at all studies."""
 UNPAID = {"settings": {"pay": {}}, "instances": 4}
 """A study with payments that are not settled cannot be closed."""
@@ -264,6 +264,59 @@ def _lapsed(play: Play) -> None:
     play.study.connection.execute(LAPSED)
 
 
+def _long_lapsed(play: Play) -> None:
+    play.study.connection.execute(LONG_LAPSED)
+
+
+def _inactive_and_expired(play: Play) -> None:
+    """The first person gave no sign of life; the second one looks for a seat."""
+    expire(play)
+    play.study.connection.execute(f"{LAPSED} where id = %s", (play.ids[0],))
+
+
+def _both_away(play: Play) -> None:
+    """Both were freed by somebody who took one of the two seats."""
+    _lapsed(play)
+    dan = play.study.person("dan")
+    assert dan.arrives()["word"] == "ok"
+    dan.agrees()
+    assert play.study.person("eve").arrives()["word"] == "ok"
+    play.study.connection.execute(OTHERS_STAY)
+    play.study.connection.execute(
+        "update participant set promised = 0, away_at = clock_timestamp() where pseudonym = 'p-eve'"
+    )
+    play.study.connection.execute(
+        "update door set available = available + 1 where version_id = %s", (play.study.version,)
+    )
+
+
+def _one_gets_work(play: Play, seen: Seen) -> bool:
+    return sorted(one["go"] for one in seen) == ["end", "item"]
+
+
+def _promises(play: Play) -> int:
+    return int(play.study.one(
+        "select coalesce(sum(promised), 0) from participant where study_id = %s", play.study.study
+    ))  # fmt: skip
+
+
+def _out_or_at_work(play: Play, seen: Seen) -> bool:
+    out = play.study.one("select outcome from participant where id = %s", play.ids[0])
+    return (seen[1]["go"] == "end") == (out == "timed_out")
+
+
+def _freed_or_counted(play: Play, seen: Seen) -> bool:
+    return (seen[0]["word"] == "ok") != seen[1]["counted"] and _promises(play) == 1
+
+
+def _freed_or_alive(play: Play, seen: Seen) -> bool:
+    return (seen[0]["word"] == "ok") == (play.state(0) == "lost") and _promises(play) == 1
+
+
+def _freed_or_at_work(play: Play, seen: Seen) -> bool:
+    return (seen[0]["word"] == "ok") == (seen[1]["go"] == "end") and _promises(play) == 1
+
+
 def _agreed_only(play: Play) -> None:
     for walker in play.people:
         walker.agrees()
@@ -380,8 +433,8 @@ RACES: dict[str, Race] = {
         lambda p: [p.next(1), p.next(0)],
         lambda p, s: [one["go"] for one in s].count("item") == 1, ready=1, expired=True, seats=1,
     ),
-    "claim, heartbeat": Race(
-        lambda p: [p.next(1), p.step(0, "st_beat", p.items[0])],
+    "claim, sign of life": Race(
+        lambda p: [p.next(1), p.step(0, "st_alive", p.items[0])],
         lambda p, s: (s[0]["go"] == "item") == (p.state(0) == "lost"),
         ready=1, expired=True, seats=1,
     ),
@@ -471,16 +524,35 @@ RACES: dict[str, Race] = {
         lambda p: [p.step(0, "st_decline"), _comes(p, "dan")], _fair,
         begun=False, people=1, before=_lapsed, settings={"places": 1},
     ),
-    "lapse, late to agree": Race(
-        lambda p: [_expires, p.does(0, lambda w: w.agrees())], _fair,
-        begun=False, people=1, before=_lapsed, settings={"places": 1},
+    "away for a day, returns": Race(
+        lambda p: [_expires, p.next(0)], _out_or_at_work, ready=1, people=1, before=_long_lapsed,
     ),
-    "lapse, arrival": Race(
-        lambda p: [_expires, _comes(p, "dan")], _fair,
-        begun=False, people=1, before=_lapsed, settings={"places": 1},
+    "away for a day, late vote": Race(
+        lambda p: [_expires, p.rate(0)], ready=1, people=1, before=_long_lapsed,
     ),
-    "lapse twice": Race(
-        lambda p: [_expires, _expires], _fair, begun=False, people=1, before=_lapsed,
+    "two arrivals free one promise": Race(
+        lambda p: [_comes(p, "dan"), _comes(p, "eve")], _one_place,
+        begun=False, people=1, before=_lapsed, settings=ONE,
+    ),
+    "inactive, late vote": Race(
+        lambda p: [_comes(p, "dan"), p.rate(0)], _freed_or_counted,
+        people=1, ready=1, before=_lapsed, settings=ONE,
+    ),
+    "inactive, sign of life": Race(
+        lambda p: [_comes(p, "dan"), p.step(0, "st_alive", p.items[0])], _freed_or_alive,
+        people=1, ready=1, before=_lapsed, settings=ONE,
+    ),
+    "inactive, returns": Race(
+        lambda p: [_comes(p, "dan"), p.next(0)], _freed_or_at_work,
+        people=1, ready=1, before=_lapsed, settings=ONE,
+    ),
+    "inactive, lapsed seat taken": Race(
+        lambda p: [_comes(p, "dan"), p.next(1)], ready=1, before=_inactive_and_expired,
+        settings={"instances": 2, "votes": 1, "quota": 1},
+    ),
+    "two who return, one seat": Race(
+        lambda p: [p.next(0), p.next(1)], _one_gets_work, before=_both_away,
+        settings={"instances": 2, "votes": 1, "quota": 1},
     ),
     "taken out twice": Race(
         lambda p: [_taken_out(p), _taken_out(p)], lambda p, s: sorted(s) == [0, 1],

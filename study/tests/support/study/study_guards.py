@@ -223,7 +223,6 @@ CHECKS: dict[str, tuple[str, ...]] = {
     "payout_state": ("update payout set state = 'gone'",),
     "image_mime": ("update image set mime = 'image/svg+xml'",),
     "image_sha256": ("update image set sha256 = 'short'",),
-    "place_held_ends": ("update place set held_until = now() where state = 'open'",),
     "place_open_is_nobodys": ("update place set state = 'taken' where state = 'open'",),
     "place_state": ("update place set state = 'gone' where participant_id is not null",),
     "platform_link_platform": ("update platform_link set platform = 'other'",),

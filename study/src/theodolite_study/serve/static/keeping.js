@@ -1,10 +1,10 @@
 // The server keeps half an answer, and the image for whoever looks at it.
 
+import { tellAlive } from "./alive.js";
 import { pause, saved, say } from "./words.js";
 
 const QUIET = 0.8;
 const RETRIES = [2, 5, 10, 20, 30];
-const BEAT = 60;
 
 export function keep(form) {
   const lease = keepLease(form);
@@ -61,7 +61,7 @@ async function post(form, part, fields) {
 // Away for long, an image may go to somebody else: the page says so in time.
 function keepLease(form) {
   const notice = document.getElementById("lease");
-  const [line, button] = notice.children;
+  const [line, button] = notice.children;  // a click on the button is a sign of life as any other
   const long = Number(form.dataset.lease) || 0;
   let end = performance.now() + long * 1000, lost = false;
   const early = Math.min(300, long / 3) * 1000;
@@ -80,12 +80,8 @@ function keepLease(form) {
     if (!lost) end = performance.now() + said.lease_seconds * 1000;
     warn();
   };
-  const beat = async () => {
-    try { renewed(await post(form, "heartbeat", {})); } catch { warn(); }
-  };
-  button.addEventListener("click", beat);
-  const every = long > 0 ? Math.min(BEAT, Math.max(long / 3, 1)) : BEAT;
-  setInterval(() => { if (document.hidden) warn(); else beat(); }, every * 1000);
+  tellAlive(Number(form.dataset.action.split("/").pop()), renewed, long);
+  setInterval(warn, Math.min(10, Math.max(long / 6, 1)) * 1000);
   document.addEventListener("visibilitychange", () => { if (!document.hidden) warn(); });
   return { renewed };
 }

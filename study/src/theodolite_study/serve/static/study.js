@@ -1,5 +1,6 @@
 // Makes the pages pleasant. Each part looks for its own place on the page and does nothing without.
 
+import { tellAlive } from "./alive.js";
 import { anticipate } from "./answers.js";
 import { keep } from "./keeping.js";
 import { look } from "./look.js";
@@ -41,6 +42,7 @@ if (form !== null) {
   if ("kept" in form.dataset) keep(form);
   sendSafely(form, measured(form));
 }
+if (!form || !("kept" in form.dataset)) tellAlive();
 
 const errors = document.getElementById("errors");
 if (!errors.hidden) errors.focus();
