@@ -51,6 +51,9 @@ __all__ = [
     "audit_tokens",
     "bridges",
     "compare",
+    "concept_answers",
+    "dictionary",
+    "dictionary_evidence",
     "dissect",
     "dissect_sae",
     "dissect_tokens",
@@ -60,6 +63,7 @@ __all__ = [
     "load_model",
     "metrics",
     "protocols",
+    "read_dictionary",
     "score",
     "store",
     "testing",
@@ -100,6 +104,10 @@ if TYPE_CHECKING:
     from theodolite.evidence.ragged import Ragged
     from theodolite.evidence.sources.store_rows import store
     from theodolite.evidence.subject import Subject
+    from theodolite.language.concept_answers import concept_answers
+    from theodolite.language.dictionaries.objects import dictionary
+    from theodolite.language.dictionaries.reading import read_dictionary
+    from theodolite.language.from_arrays import dictionary_evidence
     from theodolite.language.sae.activation_shard import SparseActivationShard
     from theodolite.language.sae.dissect import dissect_sae
     from theodolite.language.sae.evidence import SparseActivationEvidence
@@ -123,6 +131,10 @@ else:  # a type checker that saw this would take every misspelt name for one of 
             "_runs.comparison.versions": "attribution_drift",
             "_runs.comparison.compare_runs": "Comparison",
             "_runs.comparison.drift": "AttributionDrift",
+            "language.concept_answers": "concept_answers",
+            "language.dictionaries.objects": "dictionary",
+            "language.dictionaries.reading": "read_dictionary",
+            "language.from_arrays": "dictionary_evidence",
             "language.sae.dissect": "dissect_sae",
             "language.sae.evidence": "SparseActivationEvidence",
             "language.sae.activation_shard": "SparseActivationShard",

@@ -18,8 +18,10 @@ from theodolite._stats.draws import ENOUGH
 from theodolite._stats.sampling import select_half
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Samples
+from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.pipeline_output import ComparedModel, Produced, WorkContext
 from theodolite.evidence.subject import Claim, Subject
+from theodolite.language.concept_answers import concept_answers
 from theodolite.language.dictionaries.common_form import SparseDictionary
 from theodolite.language.dictionaries.reading import Kind, read_dictionary
 from theodolite.language.dictionaries.torch_codes import (
@@ -51,6 +53,8 @@ from theodolite.pipelines.feature_pass import compute_weights_digest
 
 FEWEST_TEXTS = 8
 """Texts with and without a concept, in each half, below which nothing is said of it."""
+MAX_SENTENCES = 20
+"""Concepts of which the report has a sentence; the table has all."""
 LATENTS_PER_ACTIVE = 72
 """Number of latents per active one, if ``active`` is not given."""
 
@@ -121,7 +125,6 @@ class LanguageFeaturesPipeline:
         """Return the evidence of the SAE and of its baselines."""
         if len(context.seeds) != 1:
             raise EvidenceError("seeds", f"{len(context.seeds)}", "one: a dictionary is one")
-        seed = context.seeds[0]
         work = self._prepare(data, context)
         layer, dictionary = work.layer, work.dictionary
         active, seconds = _mean_active(dictionary, layer)
@@ -132,14 +135,9 @@ class LanguageFeaturesPipeline:
         )
         beside = [n for n in BASELINES if n not in reasons] if self.beside is None else self.beside
         context.progress(f"dictionaries, about {_estimate(seconds, self, beside)}", 0, 1)
-        others = ComparedDictionaries(
-            layer, work.labels, settings, self.steps, seed,
-            look=lambda other, which: self._layer(other, layer.ids, f"{which} {seed}", context),
-            untrained=lambda: replace(
-                layer.network, model=randomize_weights(work.loaded.model, seed)
-            ),
-        )  # fmt: skip
+        others = self._others(replace(work, settings=settings), context)
         evidence = others.evidence(dictionary, active, beside)
+        concepts = _answer_concepts(evidence["dictionary"])
         missing = (f"Not compared with {n}: {reason}." for n, reason in reasons.items())
         notes = self._notes(data, work)
         return Produced(
@@ -149,12 +147,30 @@ class LanguageFeaturesPipeline:
                 for n in beside
             ],
             about={"name": "dictionary", "what": "the dictionary that is asked about"},
-            notes=(*work.findings, *rebuilds.findings, *data.notes, *notes, *missing),
-            facts=[*_facts(layer, dictionary, active), *rebuilds.facts],
+            notes=(
+                *work.findings,
+                *rebuilds.findings,
+                *concepts.notes,
+                *data.notes,
+                *notes,
+                *missing,
+            ),
+            facts=[*_facts(layer, dictionary, active), *rebuilds.facts, *concepts.facts],
+            tables=concepts.tables,
             inputs=self._digests(data),
             subject=self._subject(data, dictionary.latents, active),
             claim=Claim("These latents tell these concepts", samples="sequences"),
         )
+
+    def _others(self, work: "PreparedAudit", context: WorkContext) -> ComparedDictionaries:
+        layer, seed = work.layer, context.seeds[0]
+        return ComparedDictionaries(
+            layer, work.labels, work.settings, self.steps, seed,
+            look=lambda other, which: self._layer(other, layer.ids, f"{which} {seed}", context),
+            untrained=lambda: replace(
+                layer.network, model=randomize_weights(work.loaded.model, seed)
+            ),
+        )  # fmt: skip
 
     def _prepare(self, data: ConceptTexts, context: WorkContext) -> "PreparedAudit":
         """Load everything and refuse what cannot work, then run the network over the texts."""
@@ -319,6 +335,24 @@ def _mean_active(dictionary: TokenDictionary, layer: Layer) -> tuple[int, float]
     active = max(round(len(compute_sparse_codes(dictionary, some).value) / len(some)), 1)
     seconds = (time.perf_counter() - began) / len(some)
     return active, seconds * len(layer.activations)
+
+
+@dataclass(frozen=True, eq=False)
+class ToldConcepts:
+    """The answers for concepts, as the report and the run folder have them."""
+
+    facts: list[tuple[str, float | int | str]]
+    notes: list[str]
+    tables: dict[str, dict[str, list[Any]]]
+
+
+def _answer_concepts(evidence: TokenEvidence) -> ToldConcepts:
+    if evidence.chance_pooled is None:
+        return ToldConcepts([], [], {})
+    answers = concept_answers(evidence)
+    facts: list[tuple[str, float | int | str]] = [("concepts told", answers.headline)]
+    sentences = [own.sentence for own in answers.answers]
+    return ToldConcepts(facts, sentences[:MAX_SENTENCES], {"concepts": answers.to_columns()})
 
 
 def _estimate(seconds: float, own: LanguageFeaturesPipeline, beside: Sequence[Baseline]) -> str:

@@ -24,11 +24,13 @@ class PooledTriples:
         latents: Int[np.ndarray, "tokens active"],
         values: Float[np.ndarray, "tokens active"],
         n_latents: int,
+        n_texts: int | None = None,
     ) -> "PooledTriples":
         """Pool the codes of tokens, each of a text, by their largest value."""
         active = values > 0
         row = np.broadcast_to(texts[:, None], values.shape)[active]
-        n_texts = int(texts[-1]) + 1 if len(texts) else 0
+        if n_texts is None:
+            n_texts = int(texts[-1]) + 1 if len(texts) else 0
         key = latents[active].astype(np.int64) * max(n_texts, 1) + row
         value = values[active].astype(np.float32)
         order = np.argsort(key, kind="stable")
@@ -37,6 +39,12 @@ class PooledTriples:
         value = np.maximum.reduceat(value[order], first) if len(first) else value
         latent, text = np.divmod(key[first], max(n_texts, 1))
         return cls(text.astype(np.int32), latent.astype(np.int32), value, n_latents, n_texts)
+
+    @classmethod
+    def of_dense(cls, values: Float[np.ndarray, "texts latents"]) -> "PooledTriples":
+        """Return the triples of values of all latents."""
+        latent, text = np.nonzero(values.T)
+        return cls(text, latent, values[text, latent], values.shape[1], len(values))
 
     @classmethod
     def joined(
@@ -95,3 +103,21 @@ def compute_triple_aurocs(
         sums += (n_there - active) * (zeros + 1) / 2
         result[:, concept] = (sums - n_there * (n_there + 1) / 2) / (n_there * (n - n_there))
     return result
+
+
+def compute_weighted_aurocs(
+    values: Float[np.ndarray, " texts"],
+    truth: Bool[np.ndarray, " texts"],
+    weights: Float[np.ndarray, "rows texts"],
+) -> Float[np.ndarray, " rows"]:
+    """Return the AUROC of one latent with texts counted as often as each row says."""
+    order = np.argsort(values, kind="stable")
+    starts = np.flatnonzero(np.diff(values[order], prepend=np.nan))  # of values that are equal
+    counts, there = weights[:, order].astype(float), truth[order]
+    if not len(starts):
+        return np.full(len(weights), np.nan)
+    positive, negative = (np.add.reduceat(counts * own, starts, axis=1) for own in (there, ~there))
+    below = np.cumsum(negative, axis=1) - negative / 2
+    pairs = positive.sum(axis=1) * negative.sum(axis=1)
+    wins = (positive * below).sum(axis=1)
+    return np.divide(wins, pairs, out=np.full(len(weights), np.nan), where=pairs > 0)

@@ -1,0 +1,94 @@
+"""Worlds of concepts with known answers, for rules about many concepts.
+
+Texts of twelve tokens in 32 dimensions: sums of sparse features with frequencies by Zipf's law and
+three strong common directions. Concepts are rare features, strong (easy) ones, or coins.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from theodolite.evidence.ragged import compute_starts
+from theodolite.language.models.chance_draws import RandomRows, Spread, pooled_draw
+
+TEXTS, LENGTH, WIDE, FEATURES, LATENTS, ACTIVE = 300, 12, 32, 128, 192, 6
+MID, EASY, COINS = 12, 8, 14
+ORDER = ("mid", "easy", "coin")
+
+
+@dataclass(frozen=True, eq=False)
+class ConceptWorld:
+    """Pooled values of dictionaries, and concepts by kind."""
+
+    truth: np.ndarray
+    kind: np.ndarray
+    first: np.ndarray
+    pooled: list[np.ndarray]
+    """Values of random dictionaries, (texts, latents)."""
+
+
+def concept_world(seed: int, dictionaries: int) -> ConceptWorld:
+    """Draw a world and so many random dictionaries of it."""
+    random = np.random.default_rng(seed)
+    often = 0.35 / np.arange(1, FEATURES + 1) ** 0.8
+    active = random.random((TEXTS * LENGTH, FEATURES)) < often / 3
+    directions = random.normal(size=(FEATURES, WIDE))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    size = np.where(np.arange(FEATURES) < EASY, 25.0, 1.0)
+    strength = active * size * (0.5 + random.random(active.shape))
+    common = random.normal(size=(3, WIDE))
+    hidden = strength @ directions + 0.7 * random.normal(size=(len(active), 3)) @ common
+    hidden = (hidden + 0.1 * random.normal(size=hidden.shape)).astype(np.float32)
+    starts = compute_starts([LENGTH] * TEXTS)
+    there = np.logical_or.reduceat(active, starts[:-1])
+    rare = random.choice(np.arange(EASY, 60), MID, replace=False)
+    coins = random.random((TEXTS, COINS)) < np.where(np.arange(COINS) < 8, 0.5, 0.06)
+    truth = np.concatenate([there[:, rare], there[:, :EASY], coins], axis=1)
+    kind = np.repeat(ORDER, [MID, EASY, COINS])
+    spread = Spread.of(hidden)
+    pooled = [
+        pooled_draw(RandomRows(seed, n, LATENTS), hidden, starts, spread, ACTIVE).dense(
+            np.arange(LATENTS)
+        )
+        for n in range(dictionaries)
+    ]
+    return ConceptWorld(truth, kind, random.random(TEXTS) < 0.5, pooled)
+
+
+def planted(
+    world: ConceptWorld, own: np.ndarray, share: float, rates: tuple[float, float], seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return a dictionary with latents that fire with some concepts, and which these are."""
+    random = np.random.default_rng(seed)
+    chosen = random.random(world.truth.shape[1]) < share
+    values, typical = own.copy(), float(np.median(own[own > 0]))
+    for place, concept in enumerate(np.flatnonzero(chosen)):
+        there = world.truth[:, concept]
+        fires = random.random(TEXTS) < np.where(there, *rates)
+        values[:, place] = fires * typical * (0.5 + random.random(TEXTS))
+    return values, chosen
+
+
+def held_out(world: ConceptWorld, values: np.ndarray) -> np.ndarray:
+    """Return the AUROC of each concept's best latent, chosen on one half and taken on the other."""
+    from theodolite.metrics.language._probes import compute_aurocs  # noqa: PLC0415
+
+    result = np.full(world.truth.shape[1], np.nan)
+    for concept, there in enumerate(world.truth.T):
+        inside, outside = world.first, ~world.first
+        chosen = compute_aurocs(values[inside], there[inside])
+        if not np.isnan(chosen).any():
+            best = values[outside][:, [int(np.argmax(chosen))]]
+            result[concept] = compute_aurocs(best, there[outside])[0]
+    return result
+
+
+def told(values: np.ndarray, draws: np.ndarray) -> np.ndarray:
+    """Return the concepts that the rule calls told, without its condition on intervals."""
+    from theodolite.language.concept_answers import (  # noqa: PLC0415
+        compute_draw_p,
+        select_discoveries,
+    )
+
+    p = np.array([compute_draw_p(own, draws[:, c]) for c, own in enumerate(values)])
+    return np.asarray(select_discoveries(p)[0] & (values > draws.max(axis=0)))
