@@ -12,6 +12,7 @@ from theodolite._runs.comparison.leaderboard import LeaderboardRow, LeaderboardT
 from theodolite._runs.comparison.leaderboard import build_leaderboard as rank_runs
 from theodolite._runs.comparison.loaded_runs import get_score_key, load_runs
 from theodolite._runs.comparison.run_differences import list_differences
+from theodolite._runs.comparison.submissions import check_submission, write_submission
 from theodolite._verdicts.scores_file import score_record, written
 from theodolite._verdicts.words import better_text, interval_text, percent
 from theodolite.cli import options as opt
@@ -125,10 +126,22 @@ def leaderboard(
     folder: Annotated[Path, argument("Folder of run folders")],
     out: opt.Page = None,
     by: Annotated[str | None, option("Question to rank by, such as located")] = None,
+    check: Annotated[Path | None, option("Test rows (JSON): check FOLDER as a submission")] = None,
+    rerun: Annotated[Path | None, option("Second run to check the submission with")] = None,
+    submission: Annotated[Path | None, option("Folder to copy FOLDER to as a submission")] = None,
     as_json: opt.Json = False,
     quiet: opt.Quiet = False,
 ) -> None:
-    """Rank runs on the same samples; runs share a place where their difference may be 0."""
+    """Rank runs on the same samples; runs share a place where their difference may be 0.
+
+    With --check, FOLDER is one submission. Exit code 6: it is refused, for the reasons printed.
+    """
+    if submission is not None:
+        typer.echo(f"fill in: {write_submission(folder, submission)}")
+        return
+    if check is not None:
+        _check_submission(folder, check, rerun, quiet=quiet)
+        return
     if by is not None and by not in QUESTIONS:
         raise EvidenceError("--by", repr(by), f"one of {', '.join(QUESTIONS)}")
     with show_progress(quiet=quiet) as progress:
@@ -143,6 +156,16 @@ def leaderboard(
             typer.echo(f"left out: {printable(run.name, 100)}: {printable(run.why, 400)}")
     if out is not None:
         typer.echo(f"page: {write_leaderboard(out, boards, left)}", err=as_json)
+
+
+def _check_submission(folder: Path, split: Path, rerun: Path | None, *, quiet: bool) -> None:
+    with show_progress(quiet=quiet) as progress:
+        checked = check_submission(folder, split, rerun=rerun, progress=progress)
+    for refusal in checked.refusals:
+        typer.echo(f"refused: {printable(refusal, 400)}")
+    if checked.refusals:
+        raise typer.Exit(6)
+    typer.echo(f"ok: {printable(checked.record.name, 80)}, level: {checked.level}")
 
 
 def _print_board(board: LeaderboardTable) -> None:
