@@ -115,7 +115,12 @@ def quick_steps(home: Path, names: list[str]) -> list[Step]:
         Step("servers", (".ci/servers.sh",), 3000),
         Step("environment", (sys.executable, ".ci/environment.py", str(home)), 3000),
         *checks(home, background=False),
-        Step("house", ("pytest", "-q", "tests/public/test_house.py"), 500, ("environment",)),
+        Step(
+            "house",
+            ("pytest", "-q", "tests/public/test_house.py", "tests/public/test_words.py"),
+            500,
+            ("environment",),
+        ),
         tests("laws", 180, ["laws"], home),
         *(tests(name, 100, [name], home) for name in names),
     ]

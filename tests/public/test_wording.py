@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import theodolite
+from support.words import count_words
 
 ROOT = Path(__file__).parents[2] / "src" / "theodolite"
 BARE = re.compile(r"[Tt]he (?:network|model)(?:'s)?\b")
@@ -66,45 +67,6 @@ def test_the_search_bites(tmp_path: Path) -> None:
     assert bare_words(tmp_path / "a.py") == ["the network"]
 
 
-OLD_WORDS = (
-    "nothing but the concept", "dealt out among samples that agree", "only run without a no",
-    "fewer in front of more", "foretold", "the last with places",
-    "accuracy of what it stands for", "does not hold up against its null", "good in ↓ and bad in →",
-    "free of what they should not carry", "hardest null", "surely better", "surely worse",
-    "surely more than", "the most common concepts", "always the commonest", "always the middle",
-)  # fmt: skip
-"""Of 0.1.0, none of which readers see any more."""
-
-
-def old_words(text: str) -> list[str]:
-    """However the lines are broken, in strings of a program too."""
-    joined = re.sub(r'"?\s*\n\s*f?"?', " ", text).replace("  ", " ")
-    return [word for word in OLD_WORDS for _ in re.findall(re.escape(word), joined, re.IGNORECASE)]
-
-
-def test_no_page_help_or_documentation_has_the_words_of_the_first_release() -> None:
-    """Help texts, pages and cards are strings of the package; documentation is read as it is, but
-    for what a build of the site makes of it at the same time."""
-    repository = ROOT.parents[1]
-    paths = [repository / "README.md", *(repository / "examples").rglob("*.md")]
-    for folder in ("src/theodolite", "docs", "study/src", "examples"):
-        for ending in ("py", "j2", "js", "md", "rst", "yaml", "ipynb", "html", "svg", "toml"):
-            paths += (repository / folder).rglob(f"*.{ending}")
-    counts = {
-        path.relative_to(repository).as_posix(): len(words)
-        for path in dict.fromkeys(paths)
-        if "_made" not in path.relative_to(repository).parts
-        and (words := old_words(path.read_text("utf-8")))
-    }
-    assert counts == {}
-
-
-def test_the_search_for_old_words_bites() -> None:
-    assert old_words('"Compare with nothing but\n    "the concept, or always the middle."') == [
-        "nothing but the concept", "always the middle",
-    ]  # fmt: skip
-
-
 def test_pages_call_nulls_by_readers_words(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     truth = random.random((80, 4)) < 0.5
@@ -118,4 +80,5 @@ def test_pages_call_nulls_by_readers_words(tmp_path: Path) -> None:
     assert names["leak_free_reference"] == "leak-free reference"
     page = result.report(tmp_path / "report.html").read_text("utf-8")
     assert "most frequent concepts" in page and "leak-free reference" in page
-    assert not old_words(page) and not old_words(result._repr_html_())
+    former = {"nothing but the concept", "always the middle", "hardest null"}
+    assert not former & {*count_words(page), *count_words(result._repr_html_())}
