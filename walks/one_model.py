@@ -57,8 +57,16 @@ command = [
     "--model", "python:nets:build", "--trust-model", "--weights", "net.pt",
     "--layer", "3", "--preprocess", "pixels.json", "--classes", "classes.txt",
     "--data", "signs", "--cache", "cache", "--resamples", "100", "--workers", "1",
+    "--interventions", "40",
     "--out", "run",
 ]  # fmt: skip
+
+# what it will take, before it is run
+plan = subprocess.run([*command, "--dry-run"], capture_output=True, text=True).stdout
+print(plan)
+assert plan.startswith("300 images, 1 pass")
+assert "faithful (network)" in plan
+assert not Path("run").exists()
 
 # it is killed when the first 64 images are done
 killed = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -67,7 +75,8 @@ while not (kept := list(Path("cache/features").rglob("*.images.npy"))):
     time.sleep(0.01)
 killed.send_signal(signal.SIGKILL)
 killed.wait()
-before = {path: path.stat().st_mtime_ns for path in kept}
+maps = [path.with_name(path.name.replace("images", "maps")) for path in kept]
+before = {path: path.stat().st_mtime_ns for path in maps}
 
 # the same command resumes
 ran = subprocess.run(command, capture_output=True, text=True)

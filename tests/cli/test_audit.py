@@ -157,7 +157,7 @@ def test_a_dry_run_says_what_it_would_take(data: Path, tmp_path: Path) -> None:
     assert ran.returncode == 0 and ran.stdout.startswith("about "), ran.stderr
     assert "pieces left" in ran.stdout and not (tmp_path / "o" / "scores.json").exists()
     ran = theodolite("audit", data / "plain", "--dry-run")
-    assert ran.returncode == 0 and ran.stdout.startswith("no price: "), ran.stderr
+    assert ran.returncode == 0 and ran.stdout.startswith("no estimate: "), ran.stderr
 
 
 def test_an_example_is_not_written_over_a_run(data: Path, tmp_path: Path) -> None:

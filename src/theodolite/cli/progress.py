@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 EVERY_SECONDS = 30.0
 NO_PLAN = (
-    "no price: only work on evidence in pieces is planned beforehand (`theodolite data store`); "
-    "evidence in memory, or from a network, is not"
+    "no estimate: only audits of a model and of sharded evidence (`theodolite data store`) are "
+    "planned; evidence in memory is not"
 )
 
 

@@ -22,6 +22,7 @@ from theodolite._runs.auditing.sources import (
 )
 from theodolite._runs.engine.worker_choice import Engine
 from theodolite._runs.folder.preparation import check_folder, check_outside, lock_folder
+from theodolite._runs.folder.registry import build_registered
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._runs.folder_reader import RunFolder
 from theodolite._runs.run_inputs import RunPaths
@@ -148,7 +149,7 @@ def audit(
         if job and (out or engine.checkpoint_dir):
             stack.enter_context(goes_on())
         if dry_run and not (source and job):
-            print_rehearsal(None)
+            _print_plan(job)
             return
         if job:
             with _places(job, out) as at:
@@ -162,6 +163,19 @@ def audit(
         if answers is not None:
             _print(answers, as_json=as_json)
             _end(answers, job, (out, study), criteria, quiet=as_json)
+
+
+def _print_plan(job: _AuditRun | None) -> None:
+    """Print what an audit would take; of evidence in memory there is no plan."""
+    if job is None or job.spec.pipeline is None or job.spec.dataset is None:
+        print_rehearsal(None)
+        return
+    from theodolite.pipelines.posthoc.plan import plan_audit
+
+    pipeline = build_registered("pipelines", job.spec.pipeline, job.root)
+    data = build_registered("datasets", job.spec.dataset, job.root)
+    for line in plan_audit(pipeline, data):
+        typer.echo(printable(line, 1000))
 
 
 def _read_explanations(text: str, interventions: int) -> dict[str, Any]:
