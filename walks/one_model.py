@@ -96,3 +96,15 @@ assert "Answers for each explanation" in Path("run/report.html").read_text()
 # people can be asked at once: the study lies beside the run, where no later run replaces it
 assert "theodolite study init run-study" in ran.stdout
 assert Path("run-study").is_dir()
+
+# a network whose outputs are other classes: the linear probe is named, and is not the network
+other = torch.nn.Sequential(*network[:-1], torch.nn.Linear(64, 9))
+pixels = {"size": (64, 64), "mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}
+probed = theodolite.audit(
+    model=other, layer="3", data="signs", preprocessing=pixels, questions=["faithful"], resamples=50
+)
+faithful = probed.verdicts["faithful"]
+print(faithful.answer, "|", probed.linear_probe.answer, "|", probed.notes)
+assert faithful.answer == "not_evaluated"
+assert faithful.reason == "probe_only"
+assert any("The network has outputs for other classes" in note for note in probed.notes)

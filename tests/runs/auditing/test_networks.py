@@ -52,6 +52,7 @@ def test_a_live_network_answers_five_questions(shapes: Path, tmp_path: Path) -> 
     assert network.training and not any(m._forward_hooks for m in network.modules())
     assert all(torch.equal(before[n], t) for n, t in network.state_dict().items())
     assert any("compared with a linear layer that theodolite trained" in n for n in found.notes)
+    assert any("20 draws of as many random directions" in note for note in found.notes)
     page = found.save(tmp_path / "run").read_text()
     head = page[page.index("<h1") : page.index('id="images"')].lower()
     assert "the network" not in head and "the model" not in head
