@@ -20,6 +20,7 @@ __all__ = [
     "EmbeddingEvidence",
     "EvidenceError",
     "GateResult",
+    "HookedModel",
     "InterventionEvidence",
     "JudgmentEvidence",
     "LoadedModel",
@@ -50,6 +51,7 @@ __all__ = [
     "audit_saliency",
     "audit_tokens",
     "bridges",
+    "causal_effects",
     "compare",
     "concept_answers",
     "dictionary",
@@ -104,10 +106,12 @@ if TYPE_CHECKING:
     from theodolite.evidence.ragged import Ragged
     from theodolite.evidence.sources.store_rows import store
     from theodolite.evidence.subject import Subject
+    from theodolite.language.causal_effects import causal_effects
     from theodolite.language.concept_answers import concept_answers
     from theodolite.language.dictionaries.objects import dictionary
     from theodolite.language.dictionaries.reading import read_dictionary
     from theodolite.language.from_arrays import dictionary_evidence
+    from theodolite.language.models.hooked import HookedModel
     from theodolite.language.sae.activation_shard import SparseActivationShard
     from theodolite.language.sae.dissect import dissect_sae
     from theodolite.language.sae.evidence import SparseActivationEvidence
@@ -131,6 +135,8 @@ else:  # a type checker that saw this would take every misspelt name for one of 
             "_runs.comparison.versions": "attribution_drift",
             "_runs.comparison.compare_runs": "Comparison",
             "_runs.comparison.drift": "AttributionDrift",
+            "language.causal_effects": "causal_effects",
+            "language.models.hooked": "HookedModel",
             "language.concept_answers": "concept_answers",
             "language.dictionaries.objects": "dictionary",
             "language.dictionaries.reading": "read_dictionary",

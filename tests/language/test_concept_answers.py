@@ -50,6 +50,8 @@ def test_values_and_draws_are_those_of_the_score() -> None:
     beaten = [(own.value > own.draws).sum() for own in answers]
     assert_allclose(beaten, score.detail.draws.beaten)
     assert all(own.answer == "yes" for own in answers)
+    best = concept_answers(evidence, resamples=50).to_columns()["best_draw"]
+    assert_allclose(best, [own.draws.max() for own in answers])
     assert "no random dictionary of 20 does as well" in answers[0].sentence
 
 

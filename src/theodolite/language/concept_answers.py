@@ -82,7 +82,9 @@ class ConceptAnswers:
         """Return a table with a row for each concept."""
         names = ("concept", "latent", "value", "low", "high", "mean", "p", "adjusted_p", "answer")
         columns = {name: [getattr(own, name) for own in self.answers] for name in names}
-        columns["best_draw"] = [float(own.draws.max(initial=math.nan)) for own in self.answers]
+        columns["best_draw"] = [
+            float(own.draws.max()) if len(own.draws) else math.nan for own in self.answers
+        ]
         columns["draws"] = [len(own.draws) for own in self.answers]
         return {**columns, "sentence": [own.sentence for own in self.answers]}
 
