@@ -104,14 +104,14 @@ def follow(page: Path, *, run_commands: bool) -> None:
 
 
 def _bring(named: set[str]) -> None:
-    """What a reader has already: arrays, votes, images with concepts, finished runs."""
+    """What a reader has already: arrays, ratings, images with concepts, finished runs."""
     random = np.random.default_rng(0)
     truth = random.random((80, 6)) < 0.4
-    if "said.npz" in named:
-        np.savez("said.npz", values=truth + random.normal(0, 0.3, truth.shape), truth=truth)
-    if "votes.npz" in named:
-        votes = random.integers(1, 6, (80, 4)).astype(float)
-        np.savez("votes.npz", ratings=votes, scale=np.arange(1, 6))
+    if "predictions.npz" in named:
+        np.savez("predictions.npz", values=truth + random.normal(0, 0.3, truth.shape), truth=truth)
+    if "ratings.npz" in named:
+        ratings = random.integers(1, 6, (80, 4)).astype(float)
+        np.savez("ratings.npz", ratings=ratings, scale=np.arange(1, 6))
     if "scores.csv" in named:
         names = [f"{side}_{j}" for side in ("pred", "true") for j in range(truth.shape[1])]
         said = np.hstack([truth + random.normal(0, 0.3, truth.shape), truth, truth[:, :1]])

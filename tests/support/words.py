@@ -11,6 +11,8 @@ HERE = ROOT / "tests/public"
 SUFFIXES = {".md", ".rst", ".py", ".j2", ".js", ".html", ".yaml", ".toml", ".ipynb"}
 EXCLUDED = {"CHANGELOG.md", "tests/public/test_words.py", "tests/public/test_wording.py"}
 LINK = re.compile(r"\]\([^)\s]+\)|https?://\S+")
+NAME = re.compile(r"(?<!`)`[\w./:*-]+`")
+"""Code in a page: names of functions, columns and files stay as they are."""
 BREAK = re.compile(r"\"?[ \t]*\n[ \t]*(?:#[: ]|f?\"(?!\"\"))?[ \t]*")
 
 
@@ -64,7 +66,10 @@ def count_areas() -> dict[tuple[str, str], Counter[str]]:
         area = "pages" if len(parts) == 1 else parts[0]
         if area == "docs" and len(parts) > 2:
             area = f"docs/{parts[1]}"
-        for word, n in count_words(path.read_text("utf-8")).items():
+        text = path.read_text("utf-8")
+        if path.suffix == ".md":
+            text = NAME.sub("", text)
+        for word, n in count_words(text).items():
             counts.setdefault((area, word), Counter())[name] += n
     return counts
 
