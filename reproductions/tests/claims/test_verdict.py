@@ -84,6 +84,8 @@ def test_each_type_has_its_own_rule() -> None:
     assert cell_word(entry("P001-T1-01"), 0.001, 0.005, 5) == "for", "one model of five folds"
     assert cell_word(entry("P001-T1-01"), 0.004, 0.005, 5) == "against"
     assert cell_word(entry("P001-F0-18"), -0.1, 0.3) == "for", "the interval includes 0"
+    assert cell_word(entry("P002-F0-09"), 0.1, 0.3) == "for", "more concepts do not help"
+    assert cell_word(entry("P002-F0-09"), -0.3, -0.1) == "against"
     assert cell_word(entry("P000-F0-18"), -0.1, 0.01) == "unclear", "0 alone, never null"
     for name in ("P000-D-01", "P000-F-01", "P003-F0-16", "P004-T2-01"):
         with pytest.raises(EvidenceError):

@@ -15,7 +15,8 @@ Type = Literal[
 ]  # fmt: skip
 Rule = Literal[
     "sign", "line", "slope", "inside margin", "lowest decile", "upper quarter", "six digits",
-    "written", "printed inside", "single model inside", "moves", "range", "includes 0", "none",
+    "written", "printed inside", "single model inside", "moves", "range", "includes 0",
+    "not below 0", "none",
 ]  # fmt: skip
 Reason = Literal[
     "no data", "no network", "no people", "task cannot show it", "paper cites another",
@@ -69,7 +70,7 @@ class EntryTest(PaperPart):
 
     @model_validator(mode="after")
     def _complete(self) -> "EntryTest":
-        within = self.type == "equivalence" and self.rule != "includes 0"
+        within = self.type == "equivalence" and self.rule not in ("includes 0", "not below 0")
         if within != (self.margin is not None):
             raise ValueError("a margin belongs to an equivalence, and to nothing else")
         if (self.type == "share") != (self.line is not None):

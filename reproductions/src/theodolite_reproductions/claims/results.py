@@ -78,14 +78,17 @@ class StandIns(PaperPart):
     quantity: StandIn
     entries: tuple[str, ...] = ()
     """The quantity is a stand-in for these alone; for all, where there are none."""
+    unless: dict[str, str] = Field(default_factory=dict)
+    """A setting whose cells have the paper's own quantity."""
     only: str = ""
     """The data set of the run, for claims over several."""
     notes: str = ""
 
-    def of(self, entry: str) -> dict[str, str]:
-        """What holds for an entry, by field."""
+    def of(self, answer: EntryAnswer) -> dict[str, str]:
+        """What holds for a cell of an entry, by field."""
         known = {"data": self.data, "network": self.network, "inputs": self.inputs}
-        elsewhere = bool(self.entries) and entry not in self.entries
+        elsewhere = bool(self.entries) and answer.entry not in self.entries
+        elsewhere |= bool(self.unless) and self.unless.items() <= answer.settings.items()
         return known | {"quantity": SAME if elsewhere else self.quantity}
 
 

@@ -133,13 +133,15 @@ class EntryStatus:
 
     def stand_ins(self) -> dict[str, dict[str, str]]:
         """What took the place of the paper's material, by protocol and field."""
-        used = {cell.protocol: cell.stand_in for cell in self.cells if cell.protocol != PRINTED}
-        return {name: self._fields(own) for name, own in used.items()}
+        others = [cell for cell in reversed(self.cells) if cell.protocol != PRINTED]
+        return {cell.protocol: self.fields(cell) for cell in others}
 
-    def _fields(self, own: StandIns) -> dict[str, str]:
-        fields = own.of(self.entry.id)
-        if self.entry.scope == "across" and fields["data"] == SAME:
-            fields["data"] = f"part: {own.only} alone" if own.only else SAME
+    def fields(self, cell: EntryCell) -> dict[str, str]:
+        """What took the place of the paper's material in a cell, by field."""
+        own = cell.stand_in
+        fields = own.of(cell.answer)
+        if self.entry.scope == "across" and fields["data"] == SAME and own.only:
+            fields["data"] = f"part: {own.only} alone"
         return fields
 
     def _of(self, cells: tuple[EntryCell, ...]) -> ClaimVerdict | None:
@@ -149,7 +151,7 @@ class EntryStatus:
         known = [
             DecidedCell(
                 cell.word, cell.answer.settings, cell.answer.p if tested else None,
-                own=set(self._fields(cell.stand_in).values()) == {SAME},
+                own=set(self.fields(cell).values()) == {SAME},
             )
             for cell in cells if cell.word is not None
         ]  # fmt: skip

@@ -84,6 +84,8 @@ def cell_word(entry: PaperEntry, low: float, high: float, n: int | None = None) 
         low, high = low - entry.test.around, high - entry.test.around
         inside = -margin < low and high < margin
         return "for" if inside else "against" if low > margin or high < -margin else "unclear"
+    if entry.test.rule == "not below 0":
+        return "for" if high >= 0 else "against"
     if kind in ("figure", "equivalence"):
         rounded = (entry.test.digit or 0.0) / 2
         return "for" if low <= rounded and high >= -rounded else "against"

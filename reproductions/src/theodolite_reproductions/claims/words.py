@@ -112,9 +112,11 @@ def _measured(status: EntryStatus, *, where: bool) -> str:
     said: str = status.verdict.word
     if where and said == "does not carry over" and (to := elsewhere(status)):
         said = f"{said} to {to}"
-    quantities = {fields["quantity"] for fields in status.stand_ins().values()} - {SAME}
+    quantities = Counter(status.fields(cell)["quantity"] for cell in status.measured)
+    n = quantities.pop(SAME, 0)
     if quantities:
-        said += f" ({', '.join(sorted(_name(quantity) for quantity in quantities))})"
+        partly = f" in {quantities.total()} of {quantities.total() + n} cells" if n else ""
+        said += f" ({', '.join(sorted(map(_name, quantities)))}{partly})"
     if len(status.measured) > 1:
         said += f", {_of_cells(status.measured)}"
     return said + _detectable(status) if said.startswith("undecided") else said

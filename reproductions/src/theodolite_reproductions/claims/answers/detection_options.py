@@ -16,7 +16,11 @@ from theodolite_reproductions.claims.answers.detection import (
     UnitScores,
     detection_answers,
 )
-from theodolite_reproductions.claims.answers.resampled import Draws, compute_percentile_ends
+from theodolite_reproductions.claims.answers.resampled import (
+    Draws,
+    answer_from,
+    compute_percentile_ends,
+)
 from theodolite_reproductions.claims.results import EntryAnswer, OptionMove
 
 BEFORE = "as scored"
@@ -57,7 +61,7 @@ def option_answers(folder: Path) -> tuple[list[EntryAnswer], list[OptionMove]]:
             if not np.isnan(change[0])
             for ends in [compute_percentile_ends(change)]
         ]  # fmt: skip
-    figures = [*_tolerances(tables), _specialized(tables["specialized"])]
+    figures = [*_tolerances(tables), _specialized(tables["specialized"]), *_own_accuracy(tables)]
     return [*figures, *pets_answers(folder, "EfficientNet-lite0")], moves
 
 
@@ -108,6 +112,18 @@ def _effects(scores: UnitScores) -> dict[str, Draws]:
         "P003-F0-06": scores.r(THREE, DETECTION, SETS["intersection"]),
         "P003-F0-14": PER_CENT * scores.resamples.mean(np.where(length > 0, length == 1, np.nan)),
     }
+
+
+def _own_accuracy(tables: dict[str, dict[str, list[Any]]]) -> Iterator[EntryAnswer]:
+    """The correlations with the accuracy of the network itself, on classes that it has."""
+    scores = _under(tables["alternatives"], tables["units"], "network")
+    cell = PETS | {"network": "EfficientNet-lite0", "accuracy": "network", "control": "none"}
+    for entry, where, met in (("P003-F0-05", "union", "either"),
+                              ("P003-F0-06", "intersection", "present")):  # fmt: skip
+        r = scores.r(THREE, DETECTION, SETS[where])
+        settings = cell | {"formulas": "formula of three", "images": met}
+        n, ours = scores.n(THREE, DETECTION, SETS[where]), {"r": float(r[0])}
+        yield answer_from(entry, r, scores.resamples, n, settings, ours)
 
 
 def _tolerances(tables: dict[str, dict[str, list[Any]]]) -> Iterator[EntryAnswer]:
