@@ -2,6 +2,7 @@
 answer."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from theodolite._runs.folder.explanation_record import EXPLANATIONS
@@ -17,6 +18,8 @@ from theodolite.report.sentences import CONCEPTS, reference, sentence, with_noun
 from theodolite.report.words import ANSWER_WORDS, full_title, method_text
 from theodolite.results import Verdict
 
+ASKED_BY_STUDY = ("posthoc_cbm", "saliency")
+"""Pipelines of whose images a study can be made."""
 FACTS = 2
 """So many facts fit into the line below the title."""
 
@@ -47,13 +50,26 @@ def head(
             if len(explained.examined) > 1
         ],
         "verdicts": [card(v, subject, noun) for v in verdicts if v.answer != "not_evaluated"],
-        "not_evaluated": with_code(not_evaluated_text(verdicts)),
+        "not_evaluated": with_code(not_evaluated_text(_with_study(verdicts, record))),
         "strip_key": strip_key(
             f"{100 * record.spec.resampling.level:g} % interval",
             defects=any(v.score is not None and is_defect_metric(v.score) for v in verdicts),
         ),
         "noun": noun,
     }
+
+
+def _with_study(verdicts: Sequence[Verdict], record: RunRecord) -> list[Verdict]:
+    """Return the verdicts; where a study can be made of the run, *accepted* says how."""
+    pipeline = record.spec.pipeline
+    if pipeline is None or pipeline.name not in ASKED_BY_STUDY:
+        return list(verdicts)
+    return [
+        replace(v, needs="", summary="ask people: `theodolite study init RUN`")
+        if v.question == "accepted" and v.answer == "not_evaluated"
+        else v
+        for v in verdicts
+    ]
 
 
 def partial(made_record: ProducedRecord) -> str:
