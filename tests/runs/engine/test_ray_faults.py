@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from support.runs.work_pieces import merge, work
+from theodolite._runs.engine import ray_demand
 from theodolite._runs.engine.checkpoints import CheckpointStore
 from theodolite._runs.engine.local_processes import CurrentProcess
 from theodolite._runs.engine.ray_errors import LOCALLY, explain_start_failure, read_last_lines
@@ -128,6 +129,42 @@ def test_slow_deaths_and_successes_leave_a_node_in() -> None:
     health.succeed("a")
     health.judge(crash(), ["z"], "a", ALIVE)
     assert not health.left_out
+
+
+class Cluster:
+    """What a demand asks of Ray: how many CPUs there are, and who holds them."""
+
+    def cluster_resources(self) -> dict[str, float]:
+        return {"CPU": 0.0}
+
+
+def test_cluster_that_grows_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each node that joins begins the patience anew; without any, the wait ends in words."""
+    monkeypatch.setattr(ray_demand, "PROMISE", 0.1)
+    nodes: dict[str, str] = {}
+    demand = ray_demand.CpuDemand(Cluster(), 0.8, lambda: nodes)
+    looks = iter(range(99))
+
+    def ready() -> bool:
+        look = next(looks)
+        nodes.update({str(look): ""} if look < 4 else {})
+        return look == 4
+
+    with pytest.warns(EngineFallback, match="waiting for a node: up to 1 s"):
+        demand.wait_for("a node", ready)
+    with (
+        pytest.warns(EngineFallback, match="for a free CPU"),
+        pytest.raises(EvidenceError, match="none of 0 CPUs free"),
+    ):
+        demand.wait_for("a free CPU", lambda: False)
+
+
+def test_last_node_of_a_cluster_that_is_lost() -> None:
+    demand = ray_demand.CpuDemand(Cluster(), 0.0, dict)
+    with pytest.warns(EngineFallback, match="the cluster has none left"):
+        demand.check_nodes()
+    with pytest.raises(EvidenceError, match="none of 0 CPUs free"):
+        demand.check_nodes()
 
 
 class Losing(CurrentProcess):

@@ -27,7 +27,8 @@ from theodolite._runs.engine.ray_connection import (
     warn_open_cluster,
 )
 from theodolite._runs.engine.ray_data import run_with_ray_data
-from theodolite._runs.engine.ray_errors import LOCALLY, build_no_cpu_error, explain_start_failure
+from theodolite._runs.engine.ray_demand import CpuDemand
+from theodolite._runs.engine.ray_errors import LOCALLY, explain_start_failure
 from theodolite._runs.engine.ray_failures import (
     IN_A_ROW,
     NodeHealth,
@@ -39,7 +40,9 @@ from theodolite._runs.engine.tasks import AGAIN, Task, TaskOutcome, run_task
 from theodolite.errors import EvidenceError
 
 PATIENCE = 60
-"""Seconds that nodes have to say who they are, and that a free core is waited for."""
+"""Seconds that nodes have to say who they are."""
+CLUSTER_TIMEOUT = 900.0
+"""Seconds that a cluster may be without a free CPU while no node joins."""
 GROWS_EVERY = CHECKS_EVERY = 5.0
 GCS_PATIENCE = 15
 """Seconds that a cluster may be without its server."""
@@ -96,6 +99,7 @@ class RayTasks:
         workers: int | None = None,
         run: str = "theodolite",
         inference: Inference = "auto",
+        cluster_timeout: float = CLUSTER_TIMEOUT,
     ) -> None:
         self._own = address is None
         self._connected = "ray" not in sys.modules or not sys.modules["ray"].is_initialized()
@@ -124,7 +128,12 @@ class RayTasks:
         self._running: dict[Any, tuple[int, list[str]]] = {}
         self._submitted = 0
         self._places = f"theodolite-{secrets.token_hex(8)}-"
-        self._fixed_size, self._looked = workers is not None, time.monotonic()
+        self._most, self._looked = workers, time.monotonic()
+        self._demand = CpuDemand(self._ray, cluster_timeout, self._alive)
+        context = self._ray.get_runtime_context()
+        through_client = address is not None and address.startswith("ray://")
+        self._server = address if through_client else context.gcs_address
+        """Where the cluster is reached from here: with ray:// only its door is."""
         self._checked = time.monotonic()
         self.health = NodeHealth()
         self._remote = self._ray.remote(_run_task)
@@ -143,6 +152,9 @@ class RayTasks:
 
     def check_node_identity(self, own: Identity) -> None:
         """Have every node say who it is, before any work; a mismatch ends the run."""
+        if not self._own:
+            self.request(1)
+            self._demand.wait_for("a node with a CPU", lambda: bool(self._alive()))
         nodes = self._alive()
         ask = self._ray.remote(_get_node_identity)
         to = sys.modules["ray"].util.scheduling_strategies.NodeAffinitySchedulingStrategy
@@ -160,7 +172,16 @@ class RayTasks:
                 mismatched.append(MismatchedNode(nodes[node], differences, node))
         if mismatched:
             raise NodeMismatchError.naming(mismatched)
-        self._wait_for_a_cpu()
+        if not self._own:
+            self._demand.wait_for(
+                "a free CPU", lambda: self._ray.available_resources().get("CPU", 0) >= 1
+            )
+            self._resize()
+
+    def request(self, tasks: int) -> None:
+        """Ask the cluster for as many CPUs as tasks can use at once."""
+        if not self._own:
+            self._demand.request(min(tasks, self._most or tasks))
 
     def _answer(self, answer: Any, node: str) -> Identity:
         try:
@@ -173,13 +194,6 @@ class RayTasks:
         except self._ray.exceptions.RayError as error:
             raise explain_start_failure(error, node) from error
         return their
-
-    def _wait_for_a_cpu(self) -> None:
-        end = time.monotonic() + PATIENCE
-        while not self._own and self._ray.available_resources().get("CPU", 0) < 1:
-            if time.monotonic() > end:
-                raise build_no_cpu_error(self._ray, PATIENCE)
-            time.sleep(0.5)
 
     def submit(self, task: Task) -> int:
         if task.identity is not None:  # functions of a script travel by themselves
@@ -251,19 +265,24 @@ class RayTasks:
         if time.monotonic() < self._checked + CHECKS_EVERY:
             return
         self._checked = time.monotonic()
-        address = self._ray.get_runtime_context().gcs_address
-        while not is_reachable(address):
+        while not is_reachable(self._server):
             if time.monotonic() > self._checked + GCS_PATIENCE:
-                cause = f"the cluster's server (GCS) at {address}, silent for {GCS_PATIENCE} s"
+                cause = f"the cluster's server (GCS) at {self._server}, silent for {GCS_PATIENCE} s"
                 raise EvidenceError("engine ray", cause, "a cluster that works", AGAIN)
             time.sleep(0.5)
+        if not self._own:
+            self._demand.check_nodes()
 
     def _grow(self) -> None:
         """Use nodes that joined meanwhile; who they are, their first task says."""
-        if self._fixed_size or time.monotonic() < self._looked + GROWS_EVERY:
+        if self._most or time.monotonic() < self._looked + GROWS_EVERY:
             return
         self._looked = time.monotonic()
-        self.size = max(int(self._ray.cluster_resources().get("CPU", 1)), 1)
+        self._resize()
+
+    def _resize(self) -> None:
+        if not self._most:
+            self.size = max(int(self._ray.cluster_resources().get("CPU", 1)), 1)
 
     def _call(self, ask: Callable[[], Any]) -> Any:
         """Ray wraps what a signal raises while it waits: that is what is meant."""
@@ -311,7 +330,8 @@ class RayTasks:
     def close(self) -> None:
         self.drop()
         with suppress(Exception):
-            if is_reachable(self._ray.get_runtime_context().gcs_address):
+            if is_reachable(self._server):
+                self._demand.release()
                 _internal_kv()._internal_kv_del(self._places, del_by_prefix=True)
         if self._connected:
             self._ray.shutdown()

@@ -16,7 +16,7 @@ from theodolite._runs.engine.process_identity import (
     get_identity,
 )
 from theodolite._runs.engine.prometheus_port import serve_metrics
-from theodolite._runs.engine.ray_tasks import Inference, RayTasks
+from theodolite._runs.engine.ray_tasks import CLUSTER_TIMEOUT, Inference, RayTasks
 from theodolite._runs.engine.run_cost import format_bytes
 from theodolite._runs.engine.run_progress import PublishingPool, RunProgress, write_progress
 from theodolite._runs.engine.signed_checksums import read_seal_key
@@ -47,6 +47,8 @@ class Engine:
     reach it."""
     inference: Inference = "auto"
     """How networks are run on Ray."""
+    cluster_timeout: float = CLUSTER_TIMEOUT
+    """Seconds that a cluster may be without a free CPU while no node joins."""
     metrics_port: int | None = None
     """Where counts of the run can be read, on this machine alone."""
     mixed_cpus: bool = False
@@ -163,6 +165,7 @@ def _start_ray_pool(engine: Engine, run: str) -> RayTasks:
         workers=engine.workers,
         run=run or "theodolite",
         inference=engine.inference,
+        cluster_timeout=engine.cluster_timeout,
     )
     own = get_identity()
     try:

@@ -57,6 +57,14 @@ class InferencePool(Protocol):
         """Do pieces (item, piece, name), in any order; their numbers, and what came of them."""
 
 
+@runtime_checkable
+class GrowingPool(Protocol):
+    """A pool that can be given more processes while it works."""
+
+    def request(self, tasks: int) -> None:
+        """Ask for as many processes as tasks can use at once."""
+
+
 class WorkerPool:
     """Does work on a pool. The bytes of what it gives depend neither on the pool nor on luck:
     pieces are merged in one fixed tree, however they were cut into tasks and in whatever order
@@ -205,6 +213,8 @@ class WorkerPool:
             message = "one work at a time: the results of the last were not all taken"
             raise RuntimeError(message)
         self._busy = True
+        if isinstance(self.pool, GrowingPool):
+            self.pool.request(len(work.items))
         try:
             yield from self._in_order(work, merge, stays=stays)
         finally:
