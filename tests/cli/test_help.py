@@ -40,14 +40,16 @@ def test_help_not_cut_at_80_columns(
     assert not [line for line in lines if re.search(r"(\.\.\.|…)$", line)]
 
 
-@pytest.mark.parametrize("words", [w for w in PAGES if w[:1] != ("study",)], ids=" ".join)
-def test_help_texts_short_without_final_period(words: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("words", PAGES, ids=" ".join)
+def test_help_texts_at_most_60_characters(words: tuple[str, ...]) -> None:
     command = PAGES[words]
     texts = [command.help.partition("\n")[0]]
-    texts += [p.help for p in command.params if p.name != "help"]
-    for text in texts:
-        assert text and len(text) <= 62 and not text.endswith("."), text
-        assert text[0].isupper() or not text[0].isalpha() or text.startswith("tokenizer"), text
+    texts += [p.help or "" for p in command.params if p.name != "help"]
+    assert [text for text in texts if len(text) > 60] == []
+    if words[:1] != ("study",):
+        for text in texts:
+            assert text and not text.endswith("."), text
+            assert text[0].isupper() or not text[0].isalpha() or text.startswith("tokenizer"), text
 
 
 def test_top_level_help_describes_at_most_ten_commands() -> None:

@@ -71,7 +71,7 @@ def accept_train(
 def accept_score(
     explanations: Annotated[
         Path,
-        typer.Argument(help="Table (.csv, .jsonl) with a column 'text', or folder of images"),
+        typer.Argument(help="Table (.csv, .jsonl) with a column 'text', or image folder"),
     ],
     model: Model,
     weights: Weights = None,

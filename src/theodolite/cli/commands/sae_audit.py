@@ -15,9 +15,7 @@ from theodolite.errors import UnsafeInputError
 
 def sae_audit(
     model: Annotated[Path, argument("Folder of transformers, or a .gguf file")],
-    module: Annotated[
-        str, option("Module that is explained, such as model.layers.5 or blocks.5.hook_resid_post")
-    ],
+    module: Annotated[str, option("Module to explain, such as model.layers.5")],
     texts: Annotated[Path, option("Texts with a 0/1 column per concept (.csv, .jsonl)")],
     out: opt.Out,
     sae: Annotated[
@@ -47,7 +45,7 @@ def sae_audit(
         int, option("Texts whose next tokens are predicted with the SAE", min=1)
     ] = 32,
     null_texts: Annotated[
-        int, option("Texts on which SAE and random dictionaries are asked for concepts", min=16)
+        int, option("Number of texts for concept scores of SAE and random SAEs", min=16)
     ] = 1000,
     device: Annotated[str, option("cpu, cuda, cuda:N, mps or auto")] = "cpu",
     dtype: Annotated[str, option("float32, bfloat16 or float16, of the network")] = "float32",

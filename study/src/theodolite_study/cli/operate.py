@@ -43,7 +43,7 @@ def study_upgrade(
     folder: Folder,
     check: Annotated[
         Path | None,
-        typer.Option(help="A backup, or a dump: upgrade a copy of it, verify it, change nothing."),
+        typer.Option(help="Backup or dump: upgrade and verify a copy of it"),
     ] = None,
     database: StudyDatabase = None,
 ) -> None:

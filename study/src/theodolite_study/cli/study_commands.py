@@ -25,10 +25,7 @@ DEFAULT_CONTACT = "the person who gave you this link"
 def study_init(
     source: Annotated[
         Path,
-        typer.Argument(
-            help="A run folder (saliency or posthoc_cbm), or a folder with instances.json and "
-            "images/ made from Python."
-        ),
+        typer.Argument(help="Run folder, or a folder with instances.json and images/"),
     ],
     out: Annotated[Path, typer.Option(help="The study folder to write.")],
     title: Annotated[str, typer.Option(help="As people read it.")] = "What do you see?",
@@ -121,7 +118,7 @@ def study_serve(
     ] = None,
     only: Annotated[Part | None, typer.Option(help="Run one part, as a service does.")] = None,
 ) -> None:
-    """Serve a study: participants' pages, desk, jobs and, without --database, PostgreSQL.
+    """Serve the pages and the jobs of a study.
 
     The study of the folder's study.yaml is put into the database first.
     """

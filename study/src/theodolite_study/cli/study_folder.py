@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 Folder = Annotated[Path, typer.Argument(help="A study folder.", show_default=False)]
 StudyDatabase = Annotated[
     str | None,
-    typer.Option(
-        help="postgresql://user@host/name; else the environment's THEODOLITE_DATABASE, else a "
-        "PostgreSQL of the study's own, inside of its folder. Passwords belong into "
-        "THEODOLITE_DATABASE or the file PGPASSFILE: anybody can read a command line."
-    ),
+    typer.Option(help="PostgreSQL address (default: THEODOLITE_DATABASE, else own)"),
 ]
 
 
