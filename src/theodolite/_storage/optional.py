@@ -75,18 +75,18 @@ def _list_distributions(
 
 
 def find_extra(module: str) -> str | None:
-    """The extra for users that brings a module with the least beside it.
+    """The extra for users that has a module's name, or brings it with the least beside it.
 
     >>> find_extra("captum.attr"), find_extra("onnxruntime"), find_extra("no_such")
     ('explain', 'embed', None)
     """
     top = module.partition(".")[0]
     fitting = [
-        (len(brings), extra)
+        (extra != top, len(brings), extra)
         for extra, brings in list_extras().items()
         if extra not in (*NOT_FOR_USERS, "all") and top in map(get_module_name, brings)
     ]
-    return min(fitting)[1] if fitting else None
+    return min(fitting)[2] if fitting else None
 
 
 def get_module_name(distribution: str) -> str:

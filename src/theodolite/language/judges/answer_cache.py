@@ -1,7 +1,13 @@
-"""Cache of judge answers in one Parquet file, so that a run can be repeated without the judge."""
+"""Cache of judge answers in one Parquet file, so that a run can be repeated without the judge.
 
+While answers come in, each is a line of a journal beside it: what was paid for survives a kill."""
+
+import contextlib
 import json
 import math
+import os
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +17,8 @@ from theodolite.errors import UnsafeInputError
 from theodolite.language.judges.base import JudgeAnswer
 
 COLUMNS = ("key", "judge", "values", "raw", "tokens_in", "tokens_out")
+SYNC_SECONDS = 1.0
+"""Seconds after which lines of the journal are forced to the disk."""
 
 
 class AnswerCache:
@@ -21,8 +29,16 @@ class AnswerCache:
     def __init__(self, path: Path | None = None) -> None:
         self.path = path
         self._answers: dict[str, tuple[str, JudgeAnswer]] = {}
+        self._lock, self._stream, self._synced = threading.Lock(), -1, 0.0
         if path is not None and path.exists():
             self._answers = dict(_read(path))
+        if self.journal is not None and self.journal.exists():
+            self._answers |= dict(_read_journal(self.journal))
+
+    @property
+    def journal(self) -> Path | None:
+        """Return the file of answers that came since the cache was written."""
+        return None if self.path is None else self.path.with_suffix(".jsonl")
 
     def __len__(self) -> int:
         return len(self._answers)
@@ -33,8 +49,23 @@ class AnswerCache:
         return None if entry is None else entry[1]
 
     def add(self, key: str, judge: str, answer: JudgeAnswer) -> None:
-        """Store an answer, unless there is one."""
-        self._answers.setdefault(key, (judge, answer))
+        """Store an answer, unless there is one, and append it to the journal at once."""
+        with self._lock:
+            if key in self._answers:
+                return
+            self._answers[key] = (judge, answer)
+            if self.journal is None:
+                return
+            if self._stream < 0:
+                self.journal.parent.mkdir(parents=True, exist_ok=True)
+                _end_torn_line(self.journal)
+                flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+                self._stream = os.open(self.journal, flags, 0o600)
+            line = json.dumps(_cells(key, judge, answer), ensure_ascii=True)
+            os.write(self._stream, line.encode() + b"\n")
+            if time.monotonic() - self._synced > SYNC_SECONDS:
+                os.fsync(self._stream)
+                self._synced = time.monotonic()
 
     def write(self) -> None:
         """Write all answers to the file, in an order that does not depend on when they came."""
@@ -43,13 +74,40 @@ class AnswerCache:
         rows = sorted(self._answers.items())
         columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
         for key, (judge, answer) in rows:
-            values = [None if math.isnan(value) else value for value in answer.values]
-            cells = (
-                key, judge, json.dumps(values), answer.raw, answer.tokens_in, answer.tokens_out,
-            )  # fmt: skip
-            for name, cell in zip(COLUMNS, cells, strict=True):
+            for name, cell in zip(COLUMNS, _cells(key, judge, answer), strict=True):
                 columns[name].append(cell)
         write_parquet(self.path, columns)
+        if self._stream >= 0:
+            os.close(self._stream)
+            self._stream = -1
+        assert self.journal is not None  # noqa: S101  there is a path
+        self.journal.unlink(missing_ok=True)
+
+
+def _cells(key: str, judge: str, answer: JudgeAnswer) -> tuple[Any, ...]:
+    values = [None if math.isnan(value) else value for value in answer.values]
+    return key, judge, json.dumps(values), answer.raw, answer.tokens_in, answer.tokens_out
+
+
+def _end_torn_line(path: Path) -> None:
+    """Put an end to a line that a killed process left half written."""
+    with contextlib.suppress(FileNotFoundError):
+        content = path.read_bytes()
+        if content and not content.endswith(b"\n"):
+            os.truncate(path, content.rfind(b"\n") + 1)
+
+
+def _read_journal(path: Path) -> Iterator[tuple[str, tuple[str, JudgeAnswer]]]:
+    """Read whole lines; the last may be torn and is dropped."""
+    whole, _, _ = path.read_bytes().rpartition(b"\n")
+    for line in whole.splitlines():
+        try:
+            key, judge, values, raw, tokens_in, tokens_out = json.loads(line)
+            yield key, (judge, JudgeAnswer(_values(values, path), raw, tokens_in, tokens_out))
+        except (ValueError, TypeError, RecursionError) as error:
+            raise UnsafeInputError(
+                f"answers of judges {path.name!r}", "a broken line", "lines as they were written"
+            ) from error
 
 
 def _read(path: Path) -> Iterator[tuple[str, tuple[str, JudgeAnswer]]]:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from theodolite.errors import EvidenceError
 from theodolite.language.judges.answer_cache import AnswerCache
 from theodolite.language.judges.base import Judge, JudgeAnswer, JudgeQuestion, question_key
+from theodolite.language.judges.http import HttpJudge
 from theodolite.language.judges.prompts import estimate_tokens
 
-QUESTIONS_PER_WRITE = 64
-"""Number of questions after which answers are saved."""
+QUESTIONS_TOGETHER = 64
+"""Number of questions that a judge gets at once, unless it gives answers as they come."""
 REPLY_TOKENS = 20
 """Estimated tokens of one answer."""
 
@@ -60,8 +61,8 @@ def ask_judge(
     Args:
         judge: Who is asked.
         questions: What.
-        cache: Answers that are known already; new ones are added, and written to its file, even if
-            the judge fails halfway.
+        cache: Answers that are known already; new ones are added and written beside its file as
+            they come, so that none is lost if the judge fails or the process is killed.
         budget: How much may be asked of it.
         repeats: How often; each is remembered apart.
     """
@@ -78,8 +79,12 @@ def ask_judge(
     (budget or Budget()).check(list(new.values()))
     try:
         waiting = list(new.items())
-        for at in range(0, len(waiting), QUESTIONS_PER_WRITE):
-            _ask(judge, dict(waiting[at : at + QUESTIONS_PER_WRITE]), known)
+        if isinstance(judge, HttpJudge) and waiting:
+            for number, answer in judge.answers([question for _, question in waiting]):
+                known.add(waiting[number][0], judge.name, answer)
+        else:
+            for at in range(0, len(waiting), QUESTIONS_TOGETHER):
+                _ask(judge, dict(waiting[at : at + QUESTIONS_TOGETHER]), known)
     finally:
         known.write()
     return [[_known_answer(known, key) for key in row] for row in keys]

@@ -3,9 +3,14 @@
 import http.client
 import json
 import os
+import queue
+import random
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
+from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,8 +20,11 @@ from theodolite.language.judges.prompts import VERSION, build_messages, build_sc
 
 MAX_REPLY_BYTES = 1 << 20
 """Largest number of bytes of a reply."""
-RETRY_STATUS = (429, 500, 502, 503, 504)
+RETRY_STATUS = (408, 409, 429, 500, 502, 503, 504)
 """HTTP status codes after which a request is repeated."""
+MAX_WAIT, MAX_TOLD_WAIT = 60.0, 120.0
+"""Longest pause in seconds, and longest that a server may ask for."""
+MAX_WORKERS = 64
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 """Hosts to which a key may be sent unencrypted."""
 
@@ -39,7 +47,10 @@ class HttpJudge:
     """Timeout of a request in seconds."""
     tries: int = 3
     pause: float = 1.0
-    """Seconds before a failed request is repeated; doubles each time."""
+    """Seconds before a failed request is repeated; doubles each time, and is drawn between half of
+    that and all of it. A server that says how long to wait is believed."""
+    workers: int = 1
+    """Number of requests at the same time; answers do not depend on it."""
     most_tokens: int = 200
     """Largest number of tokens of an answer."""
     with_schema: bool = True
@@ -60,6 +71,8 @@ class HttpJudge:
             raise EvidenceError("address", "http:// with a key", "https://, or this machine")
         if not self.model:
             raise EvidenceError("model", "none", "its name at that address")
+        if not 1 <= self.workers <= MAX_WORKERS:
+            raise EvidenceError("workers", f"{self.workers}", f"1 to {MAX_WORKERS}")
         if self.tries < 1:
             raise EvidenceError("tries", f"{self.tries}", "1 or more")
 
@@ -72,8 +85,40 @@ class HttpJudge:
 
     def __call__(self, questions: Sequence[JudgeQuestion]) -> list[JudgeAnswer]:
         """Return an answer to each question."""
+        by_number = dict(self.answers(questions))
+        return [by_number[number] for number in range(len(questions))]
+
+    def answers(self, questions: Sequence[JudgeQuestion]) -> Iterator[tuple[int, JudgeAnswer]]:
+        """Yield the number of a question and its answer as answers come in.
+
+        After a failure no further question is asked; those under way are still yielded.
+        """
         key = self._read_key()
-        return [self._answer(question, key) for question in questions]
+        if self.workers == 1:
+            yield from ((n, self._answer(question, key)) for n, question in enumerate(questions))
+            return
+        waiting, done = queue.SimpleQueue[int](), queue.SimpleQueue[Any]()
+        stopped = threading.Event()
+        for number in range(len(questions)):
+            waiting.put(number)
+
+        def work() -> None:
+            while not stopped.is_set():
+                try:
+                    number = waiting.get_nowait()
+                except queue.Empty:
+                    break
+                try:
+                    done.put((number, self._answer(questions[number], key)))
+                except Exception as error:  # noqa: BLE001  raised in the thread that asked
+                    stopped.set()
+                    done.put(error)
+            done.put(None)
+
+        threads = [threading.Thread(target=work, daemon=True) for _ in range(self.workers)]
+        for thread in threads:
+            thread.start()
+        yield from _collect(done, len(threads), stopped)
 
     def _read_key(self) -> str:
         if not self.key_variable:
@@ -101,12 +146,15 @@ class HttpJudge:
         headers = {"Content-Type": "application/json", "User-Agent": "theodolite"}
         if key:
             headers["Authorization"] = f"Bearer {key}"
-        failure = ""
+        failure, delay = "", None
         for number in range(self.tries):
             if number:
-                time.sleep(self.pause * 2 ** (number - 1))
+                share = random.Random(f"{number} {body!r}").uniform(0.5, 1.0)  # noqa: S311
+                own = min(MAX_WAIT, self.pause * 2 ** (number - 1)) * share
+                time.sleep(own if delay is None else delay)
+            delay = None
             try:
-                status, content = self._send(body, headers)
+                status, content, delay = self._send(body, headers)
             except (OSError, http.client.HTTPException) as error:
                 failure = type(error).__name__
                 continue
@@ -118,7 +166,7 @@ class HttpJudge:
         # the message of the server is not shown: it may repeat the key
         raise EvidenceError(f"judge {self.name}", failure, "an answer", "Look at the server.")
 
-    def _send(self, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
+    def _send(self, body: bytes, headers: dict[str, str]) -> tuple[int, bytes, float | None]:
         """Send one request without following redirects, so that the key goes nowhere else."""
         parts = urlsplit(self.address)
         kind = (
@@ -129,9 +177,47 @@ class HttpJudge:
             path = f"{parts.path.rstrip('/')}/chat/completions"
             connection.request("POST", path, body, headers)
             reply = connection.getresponse()
-            return reply.status, reply.read(MAX_REPLY_BYTES + 1)
+            delay = read_wait(reply.getheader("Retry-After") or "")
+            return reply.status, reply.read(MAX_REPLY_BYTES + 1), delay
         finally:
             connection.close()
+
+
+def _collect(
+    done: "queue.SimpleQueue[Any]", workers: int, stopped: threading.Event
+) -> Iterator[tuple[int, JudgeAnswer]]:
+    failure: Exception | None = None
+    try:
+        while workers:
+            result = done.get()
+            if result is None:
+                workers -= 1
+            elif isinstance(result, Exception):
+                failure = result
+            else:
+                yield result
+    finally:
+        stopped.set()
+    if failure is not None:
+        raise failure
+
+
+def read_wait(text: str) -> float | None:
+    """Return the seconds that a server asks to wait, as a number or a date; None if it does not.
+
+    >>> read_wait("2"), read_wait(""), read_wait("soon"), read_wait("9999")
+    (2.0, None, None, 120.0)
+    """
+    if text.isascii() and text.isdigit():
+        return min(float(text), MAX_TOLD_WAIT)
+    try:
+        moment = parsedate_to_datetime(text)
+    except (ValueError, TypeError):
+        return None
+    if moment.tzinfo is None:
+        return None
+    seconds = (moment - datetime.now(timezone.utc)).total_seconds()
+    return min(max(seconds, 0.0), MAX_TOLD_WAIT)
 
 
 def _read_answer(question: JudgeQuestion, content: bytes) -> JudgeAnswer:
