@@ -47,12 +47,12 @@ def sae_audit(
     null_texts: Annotated[
         int, option("Number of texts for concept scores of SAE and random SAEs", min=16)
     ] = 1000,
-    device: Annotated[str, option("cpu, cuda, cuda:N, mps or auto")] = "cpu",
-    dtype: Annotated[str, option("float32, bfloat16 or float16, of the network")] = "float32",
+    device: Annotated[str, option("Device: cpu, cuda, cuda:N, mps or auto")] = "cpu",
+    dtype: Annotated[str, option("Type of weights: float32, bfloat16 or float16")] = "float32",
     allow_other_place: Annotated[
-        bool, option("Go on where the SAE's file names another place")
+        bool, option("Continue where the SAE names another location")
     ] = False,
-    exploratory: Annotated[bool, option("Go on where there is too little for a verdict")] = False,
+    exploratory: Annotated[bool, option("Continue with too little data for a verdict")] = False,
     seed: opt.Seed = 0,
     resamples: opt.Resamples = 300,
     cache: opt.Cache = None,
