@@ -158,6 +158,9 @@ def test_the_commands(tmp_path: Path) -> None:
                                    "finding", "--verdict", "holds here", "--json").stdout)  # fmt: skip
     assert "P003-F0-05" in [row["entry"]["id"] for row in listed]
     assert {row["verdict"] for row in listed} == {"holds here"}
+    tables = json.loads(theodolite("papers", "findings", "list", "--verdict", "printed table",
+                                   "--json").stdout)  # fmt: skip
+    assert {row["state"] for row in tables} == {"printed table"} and len(tables) == 21
     shown = theodolite("papers", "findings", "show", "P003-F0-06").stdout
     assert shown.count("cell ") >= 8 and "accuracy of a ridge probe" in shown
     none = json.loads(

@@ -70,6 +70,8 @@ def rendered_index() -> str:
     ]  # fmt: skip
     return "\n".join(
         [
+            f"{len(known)} entries: {words.state_counts(known)}.",
+            "",
             *_table(heads, rows),
             "",
             "Over joined data sets accuracy differs by set, not by unit, so cells of the joined "

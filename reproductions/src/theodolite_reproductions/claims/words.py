@@ -1,11 +1,18 @@
 """Figures, cells and verdicts of entries as short texts."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from theodolite_reproductions.claims.results import SAME, EntryAnswer, Figure, OptionMove
-from theodolite_reproductions.claims.status import OPTION, PROVEN, READING, EntryCell, EntryStatus
+from theodolite_reproductions.claims.status import (
+    OPTION,
+    PROVEN,
+    READING,
+    STATES,
+    EntryCell,
+    EntryStatus,
+)
 
 MOST = 110
 """Characters of the printed figures that a cell of a table shows."""
@@ -179,6 +186,12 @@ def ours(status: EntryStatus) -> str:
 def settings(answer: EntryAnswer) -> str:
     """The cell in words."""
     return ", ".join(choice(name, value) for name, value in sorted(answer.settings.items()))
+
+
+def state_counts(known: Iterable[EntryStatus]) -> str:
+    """How many entries were measured here, and how many are counted apart."""
+    own = Counter(status.state for status in known)
+    return ", ".join(f"{own[state]} {state}" for state in STATES if own[state])
 
 
 def choice(name: str, value: object) -> str:

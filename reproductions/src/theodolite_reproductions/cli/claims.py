@@ -45,12 +45,9 @@ def findings_list(
     chosen = [
         status
         for status in known
-        if paper is None
-        or (
-            papers[paper] == status.entry.paper
-            and kind in (None, status.entry.kind)
-            and verdict in (None, status.state, status.standing)
-        )
+        if paper is None or papers[paper] == status.entry.paper
+        if kind in (None, status.entry.kind)
+        if verdict in (None, status.state, status.standing)
     ]
     if as_json:
         typer.echo(json.dumps([_as_json(status) for status in chosen], indent=1))
@@ -101,6 +98,7 @@ def findings_status(results: Results = None, as_json: Json = False) -> None:
     from theodolite.cli.tables import print_table
     from theodolite_reproductions.claims.ledger import ledger
     from theodolite_reproductions.claims.status import STANDINGS, counts, many_tests
+    from theodolite_reproductions.claims.words import state_counts
 
     known = _known(results)
     table, many = counts(known), many_tests(known)
@@ -119,6 +117,7 @@ def findings_status(results: Results = None, as_json: Json = False) -> None:
         for own in [[standing[name] for standing in table.values()]]
     ]
     print_table(("", "all", *(names[paper] for paper in table)), rows, right=(1, 2, 3, 4, 5, 6))
+    typer.echo(f"{state_counts(known)}.")
     typer.echo(
         f"{many.tests} nearest cells test against 0, {many.supported} are for the claim, "
         f"{many.by_chance:.1f} by chance; {len(many.surviving)} after Holm's correction"
