@@ -60,7 +60,7 @@ def test_evidence_by_a_link_by_a_dot_and_by_an_address(
 @pytest.mark.parametrize("place", ["none", "plain"])
 def test_an_address_without_evidence_says_so(data: Path, place: str) -> None:
     line = refused(theodolite("audit", f"file://{data / place}", *QUICK), 3)
-    assert f"address 'file://{data / place}': got no evidence in pieces there" in line
+    assert f"address 'file://{data / place}': got no sharded evidence there" in line
 
 
 @pytest.mark.parametrize("bad", ["bare.npz", "none.npz", "none", "."])
@@ -130,9 +130,9 @@ def test_two_runs_do_not_write_into_one_folder(data: Path, tmp_path: Path, begun
 @pytest.mark.parametrize(
     ("where", "says"),
     [
-        ((), "begins anew"),
-        (("--checkpoint-dir",), "what is done is kept: the same command goes on"),
-        (("--out",), "what is done is kept: the same command goes on"),
+        ((), "starts again"),
+        (("--checkpoint-dir",), "finished work is kept; the same command resumes it"),
+        (("--out",), "finished work is kept; the same command resumes it"),
     ],
 )
 def test_what_is_said_when_stopped_is_true(

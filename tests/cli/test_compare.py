@@ -23,7 +23,7 @@ def test_compare_prints_and_writes(folder: Path, tmp_path: Path) -> None:
     assert found.returncode == 0, found.stderr
     assert found.stdout.startswith(
         "On these models b is better than a in 1 question, worse in none, none undecided. "
-        "The recipe, trained again, cannot be told: one seed."
+        "For the recipe, trained again: inconclusive (one seed)."
     )
     assert "+20.0 points" in found.stdout and page.is_file()
 

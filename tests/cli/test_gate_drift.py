@@ -88,7 +88,7 @@ def test_what_moved_is_named() -> None:
 def test_without_an_earlier_version_it_cannot_be_told(runs: Path) -> None:
     done = gate(runs, "new", "by_hand")
     assert done.exit_code == 6
-    assert "inconclusive: drift: no version to hold it against" in done.output
+    assert "inconclusive: drift: no version to compare with" in done.output
     done = gate(runs, "new", "exists", "--against", "old")
     assert isinstance(done.exception, EvidenceError)
     assert "thresholds with `drift`" in str(done.exception)

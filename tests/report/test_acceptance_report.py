@@ -62,7 +62,7 @@ def between(page: str, start: str, end: str) -> str:
 
 def test_learned_scores_are_ranked_below_a_person(folder: Path) -> None:
     page = (folder / "report.html").read_text()
-    table = between(page, "Can votes be predicted?", "How far do people agree?")
+    table = between(page, "Can ratings be predicted?", "How far do people agree?")
     assert table.index("one person") < table.index(">better<") < table.index(">worse<")
     models = json.loads((folder / "compared.json").read_text())["models"]
     for model in models[:2]:
@@ -118,4 +118,4 @@ def test_votes_alone(tmp_path: Path) -> None:
     ).write(tmp_path)
     page = write_report(tmp_path).read_text()
     assert "Would people agree?" in page and "What people answered" in page
-    assert "Can votes be predicted?" not in page
+    assert "Can ratings be predicted?" not in page

@@ -290,7 +290,7 @@ def test_a_drift_is_judged_by_its_answer(tmp_path: Path, least: str, answer: str
 def test_a_drift_that_was_not_looked_at_never_passes(tmp_path: Path) -> None:
     criteria = thresholds(tmp_path, "drift: {}\nundefined: pass")
     assert broken(criteria, [], []) == [
-        "drift: no version to hold it against; asked for no more than retraining moves."
+        "drift: no version to compare with; asked for no more than retraining moves."
     ]
     assert broken(criteria, [], [], drift="other samples")[0].startswith("drift: other samples;")
     assert broken(criteria, [], [], drift=Drift("inconclusive")) == []

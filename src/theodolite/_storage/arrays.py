@@ -89,7 +89,7 @@ def parse_npz(file: io.BufferedIOBase, name: str) -> dict[str, np.ndarray]:
 def suggest_streaming(name: str) -> str:
     """What to do about evidence that is too large to be unpacked."""
     return (
-        f"Write it in pieces, which takes little memory: `theodolite data store {name} NEW`, then "
+        f"Write shards, which takes little memory: `theodolite data store {name} NEW`, then "
         "audit NEW; or allow more with --max-memory."
     )
 

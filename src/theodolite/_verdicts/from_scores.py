@@ -219,8 +219,8 @@ def _unless_silent(candidate: Verdict, scores: Sequence[Score]) -> Verdict:
     ):
         return candidate
     because = (
-        f"{candidate.summary.rstrip('.')}; but the values do not surely tell more about the "
-        "concepts than chance, so there may be nothing that could leak."
+        f"{candidate.summary.rstrip('.')}; but the values do not predict the concepts "
+        "significantly better than chance, so there may be nothing that could leak."
     )
     return replace(candidate, answer="inconclusive", summary=because, reason="no_headroom")
 

@@ -68,7 +68,7 @@ def _why_missing(metric: str, not_computed: Sequence[MissingScore]) -> str:
         if missing.metric == metric:
             return f"{metric} was not scored: it needs {', '.join(missing.needs)}"
     opt_in = metric in catalogue() and catalogue()[metric].opt_in
-    return f"{metric} was not asked for" + ("; it is scored on request only" if opt_in else "")
+    return f"{metric} was not requested" + ("; it is scored on request only" if opt_in else "")
 
 
 def _has(score: Score, options: Mapping[str, Any]) -> bool:

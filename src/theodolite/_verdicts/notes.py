@@ -25,7 +25,7 @@ def subsample_notes(runs: Sequence[MetricRun], resampling: Resampling) -> list[s
     return [
         f"{', '.join(dict.fromkeys(titles))}: estimated from {resampling.most_pooled:,} of {n:,} "
         "samples, drawn at random, because all are needed at once. Their intervals are those of "
-        "so many samples."
+        "that many samples."
     ]
 
 
@@ -47,7 +47,7 @@ def _warnings_by(warn: Callable[[Any], list[str]], evidence: Evidence, of: str) 
     except Exception as error:
         if is_ours(warn):
             raise
-        return [f"{of}: what to warn of could not be told ({type(error).__name__})."]
+        return [f"{of}: its warnings could not be determined ({type(error).__name__})."]
 
 
 def fallbacks(requests: Sequence[MetricRequest]) -> list[str]:

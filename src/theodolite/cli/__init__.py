@@ -28,8 +28,8 @@ def main() -> NoReturn:
     except EvidenceError as error:
         _end(str(error), error.exit_code)
     except Interrupted as interrupted:
-        resume_hint = "what is done is kept: the same command goes on"
-        how = resume_hint if interrupted.goes_on else "the same command begins anew"
+        resume_hint = "finished work is kept; the same command resumes it"
+        how = resume_hint if interrupted.goes_on else "the same command starts again"
         _end(f"stopped; {how}", interrupted.exit_code)
     except OSError as error:
         name = f" ({error.filename})" if error.filename else ""

@@ -89,10 +89,10 @@ def cub(
 
 _NOTES = {
     "votes": "Presence of a concept is what annotators said of each image.",
-    "class": "Presence of a concept is what most annotators say of the image's class: every "
+    "class": "Presence of a concept is the majority of annotators for the image's class: every "
     "image of a class has the same concepts.",
-    "class_and_visible": "No votes per image were at hand: a concept counts as present where "
-    "most annotators say so of the class and its body part is visible in the image.",
+    "class_and_visible": "Annotations per image were not available: a concept counts as present if "
+    "most annotators state it for the class and its body part is visible in the image.",
 }
 
 

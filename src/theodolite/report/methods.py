@@ -110,7 +110,7 @@ def _role(metric: Metric) -> str:
     if metric.threshold is None and draws:
         return (
             f"A verdict may be read from it: it must exceed all draws of {draws}, {ENOUGH} at "
-            "least, and surely their mean."
+            "least, and significantly exceed their mean."
         )
     if metric.threshold is None:
         return "A verdict may be read from it: partly at most."

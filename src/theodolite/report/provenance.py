@@ -11,7 +11,7 @@ from theodolite.report.head import fact_text
 CODE = Markup("<code>{}</code>")
 
 COMMANDS = (
-    ("theodolite verify .", "no file of this folder was changed since it was sealed"),
+    ("theodolite verify .", "no file of this folder changed since its checksums were written"),
     ("theodolite verify . --recompute all", "the scores come out the same when computed again"),
     ("theodolite report .", "this page is what the folder says; it is built again"),
 )

@@ -140,7 +140,7 @@ def _enough(score: Score) -> str:
     if line is None or not math.isfinite(line):
         return ""
     least = "at least" if score.better == "higher" else "at most"
-    return f"; {least} {percent(line, score)} would be enough"
+    return f"; {least} {percent(line, score)} is required"
 
 
 def better_by(score: Score, null: Null) -> tuple[float, float] | None:

@@ -95,7 +95,7 @@ METHODS = {
     "hu_mcd_grid": "HU-MCD: subspaces of a grid's cells",
     "hu_mcd_slic": "HU-MCD: subspaces of superpixels",
     "sae_places": "sparse autoencoder on places",
-    "concept_shap_relearned": "ConceptSHAP, decoder learned anew",
+    "concept_shap_relearned": "ConceptSHAP, retrained decoder",
 }
 """Methods that find concepts, in readers' words."""
 ANSWER_WORDS: dict[Answer, str] = {

@@ -56,7 +56,7 @@ def test_a_live_network_answers_five_questions(shapes: Path, tmp_path: Path) -> 
     page = found.save(tmp_path / "run").read_text()
     head = page[page.index("<h1") : page.index('id="images"')].lower()
     assert "the network" not in head and "the model" not in head
-    assert "faithful for your model" in head and "faithful to the stand-in" in page.lower()
+    assert "faithful for your model" in head and "faithful to the linear probe" in page.lower()
     assert recompute(tmp_path / "run", share=0.2) > 10
     assert len(read_record(tmp_path / "run" / "produced.json", ProducedRecord).examples) == 8
 

@@ -187,7 +187,7 @@ def test_a_leaderboard_ranks_like_with_like(folders: dict[str, Path], tmp_path: 
     (board,), _ = build_leaderboard(tmp_path, "faithful")
     notes = {row.run.name: row.note for row in board.standings}
     assert notes == {
-        "own": "", "own too": "", "given": "held against the outputs you gave, unlike the others",
+        "own": "", "own too": "", "given": "compared with the outputs you gave, unlike the others",
         "stood_in": "the question was not evaluated for your model",
     }  # fmt: skip
 

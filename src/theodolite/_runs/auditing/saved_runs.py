@@ -30,7 +30,7 @@ def load(path: Path | str) -> Evidence | Run:
     source = read_source(path)
     if source.stored:
         raise EvidenceError(
-            "load", f"evidence in pieces ({source.name!r})", "evidence that fits into memory",
+            "load", f"sharded evidence ({source.name!r})", "evidence that fits into memory",
             "Give its path to theodolite.audit or theodolite.score.",
         )  # fmt: skip
     return source.first[0]

@@ -203,7 +203,7 @@ def _merge_sharded(parts: Sequence[EvidenceSource]) -> EvidenceSource:
     if others:
         raise EvidenceError(
             "evidence", f"evidence in pieces, and {others[0]!r} in memory", "all of one sort",
-            "`theodolite data store` writes evidence in pieces.",
+            "`theodolite data store` writes sharded evidence.",
         )  # fmt: skip
     return EvidenceSource(
         ", ".join(part.name for part in parts),

@@ -212,7 +212,7 @@ class SharedSamples:
     def _in_pieces(self, kind: type[Evidence]) -> AlignedSamples:
         if not all(run.made_record.stored for run in self.runs):
             raise NotComparableError(
-                "evidence in pieces, too large for memory, in one of the runs only"
+                "sharded evidence, too large for memory, in one of the runs only"
             )
         if not all(kind in run.shards for run in self.runs):
             raise NotComparableError(f"no {kind.kind} evidence in one of the runs")

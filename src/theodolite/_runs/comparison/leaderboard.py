@@ -183,7 +183,7 @@ def _select_like_outputs(runs: Sequence[LoadedRun]) -> list[LoadedRun]:
 
 
 def _get_reference(run: LoadedRun) -> str:
-    return f"held against {run.subject.wording.name}, unlike the others"
+    return f"compared with {run.subject.wording.name}, unlike the others"
 
 
 def _is_undefined(run: LoadedRun, key: Key) -> bool:

@@ -134,7 +134,7 @@ def judged(
 
 def _drift(threshold: DriftThreshold, drift: DriftAnswer | str | None) -> GateCheck:
     if drift is None or isinstance(drift, str):
-        text = drift or "no version to hold it against"
+        text = drift or "no version to compare with"
         return GateCheck("drift", threshold.requirement, text, "inconclusive", may_pass=False)
     outcome: Outcome = "met" if drift.answer in ENOUGH[threshold.least] else "not met"
     if drift.answer == "inconclusive":
@@ -221,7 +221,7 @@ def _score(threshold: ScoreThreshold, score: Score, options: dict[str, Any]) -> 
         unsure = [n.label for n in score.nulls if n.difference is None or math.isnan(n.value)]
         if beaten == "met" and unsure and threshold.by == "confidence_bound":
             beaten = "inconclusive"
-            text += f", but whether better than {unsure[0]} cannot be told"
+            text += f", but the comparison with {unsure[0]} is undefined"
         outcomes.append(beaten)
     # the worst counts: what is missed for sure before what cannot be told
     outcome = min(outcomes, key=("not met", "inconclusive", "met").index)

@@ -232,7 +232,7 @@ def _model_job(
         }  # fmt: skip
         for flag, value in needs_model.items():
             if value is not None:
-                raise EvidenceError(flag, f"{str(value)!r} without a network", "--model as well")
+                raise EvidenceError(flag, f"{str(value)!r} without --model", "--model as well")
         if not evidence:
             raise EvidenceError("audit", "nothing", "evidence, or --model and --data",
                                 "`theodolite audit --help` says what can be given.")  # fmt: skip

@@ -182,7 +182,7 @@ def _print_board(board: LeaderboardTable) -> None:
             other = "" if get_score_key(score) == key else " (another score)"
             answer = standing.run.verdicts[question].answer
             cells.append(f"{percent(score.value, score)}{interval_text(score)} {answer}{other}")
-        seal = "sealed" if standing.run.sealed else "not sealed"
+        seal = "with checksums" if standing.run.sealed else "no checksums"
         same = standing.same_as and f"same evidence as {standing.same_as}"
         text = "; ".join(filter(None, (seal, standing.note, same)))
         rows.append((standing.place, standing.run.name, *cells, text))

@@ -66,5 +66,5 @@ def sae_dissect(
         write_json(out / SUMMARY, summary)
     typer.echo(f"{dissected!r}\ntable: {out / TABLE}")
     if failed:
-        typer.echo(f"theodolite: partial: {failed} pieces of work failed", err=True)
+        typer.echo(f"theodolite: partial: {failed} tasks failed", err=True)
         raise typer.Exit(PARTIAL)

@@ -143,7 +143,7 @@ def _renew(folder: Path, metric: str | None, day: str, *, as_json: bool) -> int:
     if as_json:
         print_json([{**asdict(each), "holds": each.holds} for each in renewals])
     else:
-        typer.echo(f"{len(paths) - len(renewals)} were of today's code already")
+        typer.echo(f"{len(paths) - len(renewals)} were current already")
     return 0 if all(renewal.holds for renewal in renewals) else NOT_MET
 
 
@@ -167,5 +167,5 @@ def _print(validation: MetricValidation) -> None:
     for line in validation.lines:
         typer.echo(f"{line.name}: {'holds' if line.holds else 'FAILS'} ({line.summary})")
     for power in validation.powers:
-        seen = "never" if power.dial is None else f"from {power.dial:.2g} on the dial on"
+        seen = "never" if power.dial is None else f"from {power.dial:.2g} of the effect size on"
         typer.echo(f"power at {power.samples} samples: {seen}")

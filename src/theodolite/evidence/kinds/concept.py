@@ -30,8 +30,8 @@ needed concepts = 3, as in `values`. Check the order of rows and columns, and th
     version = 1
     marker = "values"
     ways: ClassVar[Mapping[Question, str]] = {
-        "exists": "what is said of each concept and whether it is there (`values`, `truth`)",
-        "leak_free": "what is said of each concept, whether it is there, and the true class "
+        "exists": "predicted and annotated concepts (`values`, `truth`)",
+        "leak_free": "predicted and annotated concepts, and the true class "
         "(`values`, `truth`, `labels`)",
     }
 

@@ -25,7 +25,7 @@ class RatingEvidence(Evidence):
     version = 1
     marker = "ratings"
     ways: ClassVar[Mapping[Question, str]] = {
-        "accepted": "what people say of the explanations (`ratings`, `scale`), or an exported study"
+        "accepted": "ratings of the explanations (`ratings`, `scale`), or an exported study"
     }
     samples_are = "explanations"
 

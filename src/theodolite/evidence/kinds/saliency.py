@@ -29,7 +29,7 @@ class SaliencyEvidence(Evidence):
     version = 1
     marker = "maps"
     ways: ClassVar[Mapping[Question, str]] = {
-        "located": "maps of relevance and the pixels of the object (`maps`, `objects`)",
+        "located": "saliency maps and the pixels of the object (`maps`, `objects`)",
         "faithful": "what is answered without patches of the image; "
         "`theodolite.audit_saliency` makes it from your model",
     }

@@ -207,7 +207,7 @@ def _arrays(
         else:
             array = unpack_piece(chunks[name], head.size, manifest.layouts[name], what)
         if compute_content_digest(array) != head.content:
-            do = "Copy it again, or write the evidence anew."
+            do = "Copy it again, or write the evidence again."
             raise UnsafeInputError(
                 what, "other content than was written", "what its digest says", do
             )

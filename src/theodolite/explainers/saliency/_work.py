@@ -48,7 +48,7 @@ def copy_network(network: "torch.nn.Module") -> "torch.nn.Module":
     except (RuntimeError, TypeError) as error:
         raise EvidenceError(
             "network", f"one that cannot be copied ({error})", "one that copy.deepcopy takes",
-            "Load it anew, and explain before anything is computed with gradients.",
+            "Load it again, and explain before anything is computed with gradients.",
         ) from error  # fmt: skip
     copied.eval().float().requires_grad_(requires_grad=False)
     _unhooked(copied)

@@ -97,7 +97,7 @@ class StoredDissectionPipeline:
         notes = [
             f"A unit is active where its map, upsampled, exceeds the {self.quantile:g} quantile of "
             "all its values.",
-            f"By chance: masks are dealt out over other images of the same shard of up to "
+            f"By chance: masks are permuted over other images of the same shard of up to "
             f"{data.shard_rows} images.",
         ]
         if self.thresholds == "binned":

@@ -69,7 +69,7 @@ class NetworkOutputs:
                 if self.match is not None and self.match.kind == "part"
                 else []
             ),
-            f"Faithful{' to the stand-in' * fitted}: the bottleneck's concepts and weights are "
+            f"Faithful{' to the linear probe' * fitted}: the bottleneck's concepts and weights are "
             f"compared with {self.by}. Both are counted from their mean over the training "
             f"images. A bottleneck is always faithful to its own answers.{stands}",
         ]

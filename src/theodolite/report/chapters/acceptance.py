@@ -21,16 +21,16 @@ from theodolite.results import Score
 
 AGREEMENT = {
     "rater_agreement": ("one against the mode of the others (QWK)", {}),
-    "rater_agreement, included": ("the same with the own vote in it", {"own": "included"}),
+    "rater_agreement, included": ("the same, own rating included", {"own": "included"}),
     "pairwise_agreement": ("pairs of raters (QWK)", {}),
     "krippendorff_alpha": ("Krippendorff's alpha", {}),
     "intraclass_correlation": ("intraclass correlation", {}),
     "rater_correlation": ("one against the mean of the others (Spearman)", {}),
-    "acceptance": ("mean vote, from lowest to highest (%)", {}),
+    "acceptance": ("mean rating, from lowest to highest (%)", {}),
 }
 PREDICTED = {
-    "predicted_rating_correlation": "rank correlation with the votes",
-    "predicted_rating_agreement": "agreement with the votes (QWK)",
+    "predicted_rating_correlation": "rank correlation with the ratings",
+    "predicted_rating_agreement": "agreement with the ratings (QWK)",
     "predicted_rating_error": "squared error",
 }
 SORTED_BY = "predicted_rating_correlation"
@@ -42,7 +42,7 @@ CEILING = {
 BINS = 8
 CALIBRATION = (
     "Explanations in eight groups, from the lowest prediction to the highest (numbers below). "
-    "Marks: their mean vote; ticks: the prediction."
+    "Marks: their mean rating; ticks: the prediction."
 )
 Models = Sequence[ComparedRecord]
 
@@ -77,7 +77,7 @@ def _answers(evidence: RatingEvidence) -> Figure:
 def _agreement(scores: Sequence[Score], models: Models, spec: RunSpec) -> Table | None:
     """Sets of votes in rows, measures of agreement in columns."""
     main = str(models[0].about.get("votes", "")) if models else ""
-    sets = [(main or "these votes", list(scores))]
+    sets = [(main or "these ratings", list(scores))]
     sets += [
         (str(m.about.get("votes", m.name)), [score_of(s) for s in m.scores])
         for m in models[1:]
@@ -167,6 +167,6 @@ def _calibration(evidence: RatingEvidence) -> list[Figure]:
         points.append(Point(at, value, value - half, value + half, predictions[rows].mean(), says))
         names.append(f"{predictions[rows].mean():.2f}")
     ends = (float(evidence.scale[0]), float(evidence.scale[-1]))
-    title = "Votes by prediction"
+    title = "Ratings by prediction"
     svg = chart([PlotLine("votes", 0, tuple(points))], names, ends, title)
     return [Figure(svg, title, CALIBRATION)]

@@ -35,7 +35,7 @@ MAIN = {
     "sparseness": "sparseness (%)",
 }
 """Columns of the ranking, in words that fit a narrow head."""
-OWN, NULL = "the verdicts are about this one", "knows nothing of the network"
+OWN, NULL = "the verdicts are about this one", "uninformative baseline"
 FIRST_METHODS = 4
 """Whose maps are seen at once: the one of the verdicts and the best others."""
 

@@ -18,7 +18,7 @@ FOLDER = Path(__file__).parent
 MOST_LIMITS = 12
 RESULTS = {"PASSED": "passed", "WARNED": "passed with warnings", "FAILED": "failed"}
 MISREADINGS = (
-    "That an explanation may be relied upon does not say that the system decides rightly.",
+    "That an explanation may be relied upon does not say that the system decides correctly.",
     "An answer holds for the data that are named here, and for this version of the system.",
     "A question that was not evaluated is not one that was passed.",
     "Yes means that the score reached what we take to be enough, not that there are no faults.",

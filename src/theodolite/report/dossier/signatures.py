@@ -69,7 +69,7 @@ def check_signatures(
     if folder.resolve() in signers.resolve().parents:
         raise EvidenceError(
             f"list of signers {signers.name!r}", "a file of the dossier itself",
-            "one from elsewhere", "Whoever forges a dossier would put a list beside it.",
+            "one from elsewhere", "A forged dossier could contain a forged list.",
         )  # fmt: skip
     existing(signers, "list of signers")
     files = signature_files(folder)
@@ -77,7 +77,7 @@ def check_signatures(
         raise VerificationError(what, "no signature", f"{STATEMENT}.sig by an allowed signer")
     checks = [_check(path, statement, signers, signer) for path in files]
     if not any(check.signer for check in checks):
-        by = repr(signer) if signer else "anybody in the list of signers"
+        by = repr(signer) if signer else "a signer in the list"
         reasons = "; ".join(dict.fromkeys(check.message for check in checks))
         raise VerificationError(what, f"no signature by {by} ({reasons})", "one that is valid now")
     return checks

@@ -183,7 +183,7 @@ def _caption(runs: Mapping[str, RunFolder], own: Sequence[Sequence[Score]]) -> s
     brackets = f" In brackets: {', '.join(interval_texts)}{also}." if interval_texts else ""
     probes = [name for name, run in runs.items() if not run.subject.decides]
     apart = probes if first.question == "faithful" else []
-    of = f" {', '.join(apart)}: of a stand-in, not of your network." if apart else ""
+    of = f" {', '.join(apart)}: of a linear probe, not of your model." if apart else ""
     return latex_text(f"{question_text(first)}{of}{brackets} {_about_nulls(scores)}")
 
 

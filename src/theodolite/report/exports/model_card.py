@@ -128,7 +128,7 @@ def _answers(verdicts: Sequence[Verdict]) -> list[str]:
         f"{100 * v.score.interval.level:g} %" for v in verdicts if v.score and v.score.interval
     )
     brackets = f"In brackets: {', '.join(levels)} intervals. " if levels else ""
-    return ["\n".join(rows), f"{brackets}In parentheses: the null each score is held against."]
+    return ["\n".join(rows), f"{brackets}In parentheses: the baseline of each score."]
 
 
 def _counted(score: Score) -> str:

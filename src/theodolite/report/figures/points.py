@@ -62,7 +62,7 @@ def scatter(pairs: Pairs, scale: Scale, caption: str, axis: str = "outputs expla
     parts.append(points("points other dots", spots[~pairs.own], DOT))
     parts.append(line("diagonal", (left, base), (right, top)))
     parts.append(points("points c0", spots[pairs.own], DIAMOND))
-    parts.append(text("explanation puts out", 2, 12, "start"))
+    parts.append(text("output of the explanation", 2, 12, "start"))
     parts.append(text(axis, right, base + 33, "end"))
     return drawing("panel", (302, 304), caption, parts)
 

@@ -24,7 +24,7 @@ RECIPE: dict[Outcome, str] = {
     "better": "better for the recipe",
     "worse": "worse for the recipe",
     "undecided": "not shown for the recipe",
-    "cannot be told": "the recipe cannot be told",
+    "cannot be told": "inconclusive for the recipe",
 }
 CSS: dict[Outcome, str] = {
     "better": "yes",
@@ -172,7 +172,7 @@ def bottom_line(pair: Comparison, *, named: bool = False) -> tuple[str, str]:
     text = f"better in {_questions(better)}, worse in {worse or 'none'}."
     text = f"{pair.second.name}: {text}" if named else text[0].upper() + text[1:]
     counts = {
-        "not surely different in": outcomes.count("undecided"),
+        "no significant difference in": outcomes.count("undecided"),
         "too few samples to tell in": outcomes.count("cannot be told"),
         "the very same evidence in": outcomes.count("the same"),
         "not comparable in": outcomes.count("not comparable"),
@@ -188,7 +188,7 @@ def _recipe_sentence(pair: Comparison) -> str:
     if set(outcomes) == {"cannot be told"}:
         seeds = [line.difference.seeds for line in lines if line.difference is not None]
         why = "one seed" if min(map(min, seeds)) == 1 else "too few seeds have a score"
-        return f"The recipe, trained again, cannot be told: {why}."
+        return f"For the recipe, trained again: inconclusive ({why})."
     return f"For the recipe, trained again: better in {_counts(outcomes)}."
 
 
