@@ -10,6 +10,7 @@ import json
 import resource
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -64,9 +65,9 @@ if not given.no_bare:
 draws, probes = [], []
 for number in range(given.draws):
     rows = RandomRows(0, 1 + number, given.latents)
-    seconds, pooled = timed(lambda rows=rows: pooled_draw(rows, hidden, starts, spread, ACTIVE))
+    seconds, pooled = timed(partial(pooled_draw, rows, hidden, starts, spread, ACTIVE))
     draws.append(seconds)
-    probes.append(timed(lambda pooled=pooled: chosen_values(pooled, choosing))[0])
+    probes.append(timed(partial(chosen_values, pooled, choosing))[0])
     lines["triples"] = len(pooled.value)
     del pooled
     lines[f"peak MB after {number + 1}"] = peak()

@@ -144,7 +144,7 @@ def choose_target(
     """Return the tokens that occur more often in texts with a concept, by their log-odds."""
     vocabulary = 1 + max(max(own, default=0) for own in ids)
     counts = np.zeros((2, vocabulary))
-    for row in np.flatnonzero(rows):
+    for row in np.flatnonzero(rows).tolist():
         counts[int(there[row])] += np.bincount(ids[row], minlength=vocabulary)
     smooth = counts + SMOOTHING
     odds = np.log(smooth / (smooth.sum(axis=1, keepdims=True) - smooth))
@@ -185,7 +185,7 @@ def _ablate(
         if not len(rows):
             return np.zeros(0)
         change = _without(texts.dictionary, number)
-        return reader.read(target, rows) - reader.read(target, rows, change)
+        return np.asarray(reader.read(target, rows) - reader.read(target, rows, change))
 
     return _compare(texts, latent, "ablation", effects, random)
 
@@ -210,7 +210,8 @@ def _steer(
         norm = np.linalg.norm(direction)
         if not rows or math.isnan(size) or norm == 0:
             return np.zeros(0)
-        return reader.read(target, rows, _added(size * direction / norm)) - clean
+        moved = reader.read(target, rows, _added(size * direction / norm))
+        return np.asarray(moved - clean)
 
     token = np.repeat(np.arange(len(texts.ids)), [*map(len, texts.ids)])
     inside, has = texts.first[token], there[token]

@@ -219,7 +219,7 @@ def _find_rows(source: Any, latents: int, *, tensors: bool) -> np.ndarray:
             return rows.astype(np.float32)
     weight = getattr(getattr(source, "decoder", None), "weight", None)
     if weight is not None and weight.ndim == 2 and weight.shape[1] == latents:
-        return to_host(weight).T.astype(np.float32)
+        return np.asarray(to_host(weight).T, np.float32)
     parts = []
     for at in range(0, latents, 1024):
         some = np.zeros((min(1024, latents - at) + 1, latents), np.float32)

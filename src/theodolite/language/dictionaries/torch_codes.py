@@ -132,7 +132,7 @@ class DeviceDictionary:
             return keep_active(strength * (turned + own["b_enc"] > 0))
         codes = torch.addmm(own["b_enc"], values, own["w_enc"])
         if self.source.activation == "topk":
-            values, indices = codes.topk(self.source.active, dim=1)
+            values, indices = codes.topk(self.source.active or 1, dim=1)
             return TopCodes(values.relu(), indices)
         if self.source.activation == "jumprelu":
             codes = codes * (codes > own["threshold"])

@@ -81,5 +81,6 @@ def _read(path: Path, rows: int) -> np.ndarray | None:
         known = read_npy(path, mapped=True) if path.is_file() else None
     except UnsafeInputError:
         return None
-    whole = known is not None and known.ndim == 2 and len(known) == rows
-    return known if whole and np.isfinite(known).all() else None
+    if known is None or known.ndim != 2 or len(known) != rows:
+        return None
+    return known if np.isfinite(known).all() else None

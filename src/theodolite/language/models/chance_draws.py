@@ -68,7 +68,7 @@ class RandomRows:
             rows = random.standard_normal((DRAWN_TOGETHER, dimensions), np.float32)
             parts.append(rows[max(first - at, 0) : last - at])
         rows = np.concatenate(parts)
-        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
 
     def as_dictionary(self, activations: Rows, spread: Spread, active: int) -> SparseDictionary:
         """Return the draw in the common form, with one scale fitted to what it rebuilds."""
@@ -107,7 +107,7 @@ class Choosing:
     @property
     def columns(self) -> int:
         """Latents that are kept of a draw."""
-        return self.n_best * self.truth.shape[1]
+        return self.n_best * int(self.truth.shape[1])
 
 
 def pooled_draw(  # noqa: PLR0913  a draw, what it is drawn for, and where

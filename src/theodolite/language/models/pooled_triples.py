@@ -100,7 +100,7 @@ def compute_triple_aurocs(
         own = there[text]
         sums = np.bincount(latent[own], rank[own], pooled.latents)
         active = np.bincount(latent[own], minlength=pooled.latents)
-        sums += (n_there - active) * (zeros + 1) / 2
+        sums = sums + (n_there - active) * (zeros + 1) / 2
         result[:, concept] = (sums - n_there * (n_there + 1) / 2) / (n_there * (n - n_there))
     return result
 
@@ -120,4 +120,5 @@ def compute_weighted_aurocs(
     below = np.cumsum(negative, axis=1) - negative / 2
     pairs = positive.sum(axis=1) * negative.sum(axis=1)
     wins = (positive * below).sum(axis=1)
-    return np.divide(wins, pairs, out=np.full(len(weights), np.nan), where=pairs > 0)
+    shares = np.divide(wins, pairs, out=np.full(len(weights), np.nan), where=pairs > 0)
+    return np.asarray(shares)

@@ -121,4 +121,4 @@ def _of_texts(batch: Batch, each: Tensor) -> Tokens:
     """Return the numbers at tokens of texts, NaN at the last of each text."""
     real = to_host(batch.real)
     last = real & ~np.roll(real, -1, axis=1)
-    return np.where(last, np.nan, to_host(each))[real]
+    return np.asarray(np.where(last, np.nan, to_host(each))[real])

@@ -82,9 +82,9 @@ def train_dictionary(
         optimizer.step()
     with torch.no_grad():
         unit = torch.nn.functional.normalize(decoder, dim=1)
-    rows, read, constant = (to_host(part.double()) for part in (unit, encoder, bias))
+    written, read, constant = (to_host(part.double()) for part in (unit, encoder, bias))
     return SparseDictionary(
-        w_enc=read.T / spread.scale[:, None], w_dec=rows * spread.scale, b_enc=constant,
+        w_enc=read.T / spread.scale[:, None], w_dec=written * spread.scale, b_enc=constant,
         b_dec=spread.mean, subtracted=spread.mean, activation="topk", active=active,
         form="trained here",
     )  # fmt: skip
