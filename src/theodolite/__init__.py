@@ -53,6 +53,7 @@ __all__ = [
     "bridges",
     "causal_effects",
     "compare",
+    "compare_ratings",
     "concept_answers",
     "dictionary",
     "dictionary_evidence",
@@ -87,6 +88,7 @@ if TYPE_CHECKING:
     from theodolite._runs.folder.protocols import protocols
     from theodolite._scoring.request import Resampling
     from theodolite._verdicts.gates.outcome import GateResult
+    from theodolite.datasets.votes.method_comparison import compare_ratings
     from theodolite.dissection.dissect import dissect
     from theodolite.errors import EvidenceError
     from theodolite.evidence.attributions.plan import AttributionPlan, attribution_plan
@@ -147,6 +149,7 @@ else:  # a type checker that saw this would take every misspelt name for one of 
             "language.sae.result": "CodeDissection",
             "language.sae.tokens": "TokenDissection dissect_tokens",
             "language.sae.writer": "SparseActivationWriter",
+            "datasets.votes.method_comparison": "compare_ratings",
             "dissection.dissect": "dissect",
             "errors": "EvidenceError",
             "evidence.attributions.plan": "AttributionPlan attribution_plan",

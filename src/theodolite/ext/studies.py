@@ -20,6 +20,7 @@ __all__ = [
     "Answer",
     "Box",
     "Check",
+    "ComparisonPlan",
     "Estimate",
     "Explained",
     "Instance",
@@ -32,6 +33,7 @@ __all__ = [
     "Metric",
     "PairwiseAgreement",
     "RaterAgreement",
+    "RatingComparison",
     "RatingEvidence",
     "Source",
     "StrictRecord",
@@ -45,6 +47,7 @@ __all__ = [
     "checked_table",
     "checked_together",
     "columns_of",
+    "compare_ratings",
     "concepts_text",
     "confined",
     "draw_poisson_weights",
@@ -143,6 +146,11 @@ if TYPE_CHECKING:
         label_studio_results,
         label_studio_tasks,
     )
+    from theodolite.datasets.votes.method_comparison import (
+        ComparisonPlan,
+        RatingComparison,
+        compare_ratings,
+    )
     from theodolite.datasets.votes.potato import (
         POTATO_STATE,
         potato_annotations,
@@ -179,6 +187,7 @@ else:
                 "label_studio_annotations label_studio_data label_studio_number "
                 "label_studio_results label_studio_tasks"
             ),
+            "datasets.votes.method_comparison": "ComparisonPlan RatingComparison compare_ratings",
             "datasets.votes.potato": (
                 "POTATO_STATE potato_annotations potato_by_question potato_files potato_number"
             ),

@@ -49,7 +49,7 @@ OUTCOMES = {
 """Each outcome: the code of study.yaml that the platform receives, and the kind of pay."""
 SETTINGS = (
     "design", "panel", "same_image_gap", "same_image_most", "baseline", "training", "checks",
-    "minutes", "smallest_width", "seed",
+    "minutes", "smallest_width", "seed", "plan",
 )  # fmt: skip
 
 

@@ -27,6 +27,11 @@ quota: {quota}          # explanations for each person
 minutes: {minutes}      # how long it takes, as told to people
 seed: {seed}
 
+plan:                   # what is compared, fixed before the study opens
+  smallest: 0.3         # smallest relevant difference, in points of the scale
+  compare: all          # pairs of methods, or all
+  # primary: [q1]       # the first question by default; differences on others are exploratory
+
 design: dynamic         # or planned, for a panel whose size is known; then also:
 # panel: 15
 same_image_gap: {gap}     # other items between two explanations of one image

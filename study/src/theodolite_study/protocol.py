@@ -97,6 +97,17 @@ class ProtocolAccess(StrictRecord):
     codes: Codes = Codes()
 
 
+class AnalysisPlan(StrictRecord):
+    """Comparisons of methods that are fixed before the study opens."""
+
+    primary: Annotated[list[Line], Field(min_length=1, max_length=3)] | None = None
+    """Questions that the study is planned for; the first one by default."""
+    compare: Literal["all"] | list[tuple[Line, Line]] = "all"
+    """Pairs of methods."""
+    smallest: Annotated[float, Field(gt=0, le=100)] = 0.3
+    """Smallest relevant difference, in points of the scale."""
+
+
 class Patience(StrictRecord):
     """Seconds without a sign of life after which a place is free for somebody else."""
 
@@ -144,6 +155,8 @@ class Protocol(StrictRecord):
     """Number of explanations that each participant rates."""
     least_items: Annotated[int, Field(ge=1, le=100_000)] = 1
     """Minimum number of available explanations at which new participants are admitted."""
+    plan: AnalysisPlan = Field(default_factory=lambda: AnalysisPlan())
+    """Planned comparisons; frozen with the version, and part of each result."""
     patience: Patience = Field(default_factory=lambda: Patience())
     """Silence after which an item and a promise go to somebody else."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0

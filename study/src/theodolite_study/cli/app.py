@@ -6,7 +6,13 @@ import typer
 from theodolite_study.cli.desk import study_staff
 from theodolite_study.cli.operate import study_backup, study_rehearse_restore, study_upgrade
 from theodolite_study.cli.people import study_invalidate, study_payments, study_withdraw
-from theodolite_study.cli.results import study_convert, study_export, study_plan, study_verify
+from theodolite_study.cli.results import (
+    study_convert,
+    study_export,
+    study_plan,
+    study_results,
+    study_verify,
+)
 from theodolite_study.cli.server import study_material
 from theodolite_study.cli.study_commands import (
     study_demo,
@@ -34,6 +40,7 @@ app.command("invite")(study_invite)
 app.command("payments")(study_payments)
 app.command("withdraw")(study_withdraw)
 app.command("invalidate")(study_invalidate)
+app.command("results")(study_results)
 app.command("export")(study_export)
 app.command("verify")(study_verify)
 app.command("convert")(study_convert)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from theodolite.errors import printable
+from theodolite.ext.commands import Json
 from theodolite_study.cli.study_folder import Folder, StudyDatabase, open_study, report_errors
 
 if TYPE_CHECKING:
@@ -77,6 +78,29 @@ def study_export(
     for line in manifest.summary().splitlines():
         typer.echo(printable(line, MAX_LISTED_CHARACTERS))
     typer.echo(f"\nexport: {out}\ncheck:  theodolite study verify {out}")
+
+
+def study_results(
+    folder: Annotated[Path, typer.Argument(help="A study folder, or an export.")],
+    database: StudyDatabase = None,
+    as_json: Json = False,
+    interim: Annotated[
+        bool, typer.Option("--interim", help="Compare before all votes are there; recorded.")
+    ] = False,
+) -> None:
+    """Compare the methods of a study, as it was planned."""
+    import json
+
+    from theodolite_study.results import RESULTS, load_results, read_export_lines
+
+    if (folder / "manifest.json").is_file():
+        text = (folder / RESULTS).read_text() if as_json else "\n".join(read_export_lines(folder))
+    else:
+        with report_errors(), open_study(folder, database) as study:
+            found = load_results(study.connection, study.id, interim=interim)
+        text = json.dumps(found.to_dict(), indent=1) if as_json else "\n".join(found.to_lines())
+    for line in text.splitlines():
+        typer.echo(printable(line, MAX_LISTED_CHARACTERS))
 
 
 def study_verify(

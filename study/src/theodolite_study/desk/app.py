@@ -23,6 +23,7 @@ from theodolite_study.desk import (
     member_routes,
     pay_routes,
     people_routes,
+    result_routes,
     server_routes,
     sign_in_routes,
     studies_routes,
@@ -42,7 +43,8 @@ from theodolite_study.serve.security import (
 from theodolite_study.serve.settings import Settings
 
 ROUTE_MODULES = (
-    sign_in_routes, studies_routes, live_routes, people_routes, pay_routes, export_routes,
+    sign_in_routes, studies_routes, live_routes, people_routes,
+    result_routes, pay_routes, export_routes,
     close_routes, member_routes, log_routes, server_routes,
 )  # fmt: skip
 DESIGNER_PACKAGE = "theodolite_study.designer"

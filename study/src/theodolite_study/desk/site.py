@@ -36,7 +36,8 @@ NOTICE_COOKIE = "__Host-theodolite-notice"
 MAX_NOTICE_CHARACTERS = 500
 DESK_FOLDER = Path(__file__).parent
 PAGES = [
-    ("counts", "/live", "Live"), ("design", "/design", "Design"), ("watch", "/people", "People"),
+    ("counts", "/live", "Live"), ("aggregates", "/results", "Results"),
+    ("design", "/design", "Design"), ("watch", "/people", "People"),
     ("pay", "/pay", "Pay"), ("aggregates", "/export", "Export"), ("open", "/close", "Close"),
     ("members", "/members", "Members"), ("watch", "/log", "Log"),
 ]  # fmt: skip

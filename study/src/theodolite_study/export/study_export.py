@@ -48,10 +48,14 @@ from theodolite_study.export.table_files import (
 )
 from theodolite_study.export.table_query import TableQuery
 from theodolite_study.export.vote_counts import VoteCounts, iterate_summaries
+from theodolite_study.results import RESULTS, StudyResults, compare_export, digest_plan
 
 VERSIONS, AGREEMENT, DATASHEET, MATERIAL_LINES = (
     "versions.json", "agreement.json", "DATASHEET.md", "material.jsonl",
 )  # fmt: skip
+LOOKS_QUERY = """
+    select l.id from log l join log_kind k on k.id = l.kind
+     where l.study_id = %(study)s and k.name = 'results looked at'"""
 IMAGE_NAME = re.compile(rb'"([0-9a-f]{64}\.(?:png|jpg|webp))"')
 RAW_COPY_OPTIONS = "format csv, quote e'\\x01', delimiter e'\\x02'"
 """COPY options that leave a column unchanged: the database's JSON has no such characters."""
@@ -159,6 +163,7 @@ class _Writer:
         content = self._content(counts, people, hidden)
         agreed = compute_agreement(counts, np.asarray(instance_facts["_image"]), groups)
         self._small(AGREEMENT, agreed)
+        self._small(RESULTS, self._results(content))
         versions = load_version_records(self.study)
         self._small(VERSIONS, versions)
         self._material(images)
@@ -167,6 +172,18 @@ class _Writer:
         content["files"] = dict(sorted(self.files.digests.items()))
         self._small(MANIFEST, content)
         return Manifest(self.files.folder, self.files.digests[MANIFEST], content)
+
+    def _results(self, content: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the planned comparisons; none while votes are missing."""
+        settings, votes = self.study.newest["settings"], content["votes"]
+        opened, questions = self.study.newest["opened_at"], list(content["questions"])
+        comparison = None
+        if votes["complete"] and questions:
+            comparison = compare_export(self.files.folder, questions, settings)
+        return StudyResults(
+            votes["counted"], votes["wanted"], len(self.study.fetch(LOOKS_QUERY)),
+            digest_plan(settings), "" if opened is None else opened.date().isoformat(), comparison,
+        ).to_dict()  # fmt: skip
 
     def _content(self, counts: VoteCounts, people: int, hidden: int) -> dict[str, Any]:
         bands = [

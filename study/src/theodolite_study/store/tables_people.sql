@@ -277,7 +277,7 @@ insert into log_kind values
     (13, 'withdrawn'), (14, 'practice'), (20, 'study became'), (21, 'version became'),
     (22, 'draft changed'), (23, 'member'), (24, 'votes taken out'), (25, 'exported'), (26, 'paid'),
     (27, 'signed in'), (28, 'sign-in failed'), (29, 'platform event'), (30, 'ids shown'),
-    (31, 'items changed');
+    (31, 'items changed'), (32, 'results looked at');
 
 create table log (
     id bigint generated always as identity,

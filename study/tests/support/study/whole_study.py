@@ -1,6 +1,5 @@
 """A study from nothing without a shell: made at the desk in a browser, walked by people, paid."""
 
-import os
 import re
 import shutil
 import socket
@@ -13,7 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Any
-from unittest.mock import patch
 
 import psycopg
 import pyotp
@@ -27,7 +25,6 @@ from theodolite.ext.studies import write_json
 from theodolite_study.demo.material import write_demo_material
 from theodolite_study.designer.design_pages import PAGES
 from theodolite_study.designer.material_archive import write_archive
-from theodolite_study.designer.study_links import PARTICIPANTS
 from theodolite_study.desk.accounts import make_enroll_link
 from theodolite_study.desk.app import create_desk
 from theodolite_study.export.export_check import verify_export
@@ -177,15 +174,14 @@ def served_desk(study: WholeStudy) -> Iterator[str]:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         origin = f"http://localhost:{found.getsockname()[1]}"
-        app = create_desk(Settings(study.url, study.folder, origin))
+        app = create_desk(Settings(study.url, study.folder, origin, participants_origin=HOME))
         server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False))
         runs = threading.Thread(target=server.run, args=([found],), daemon=True)
         runs.start()
         while not server.started:
             time.sleep(0.01)
         try:
-            with patch.dict(os.environ, {PARTICIPANTS: HOME}):
-                yield make_enroll_link(study.connection, study.keys, origin, "ada")
+            yield make_enroll_link(study.connection, study.keys, origin, "ada")
         finally:
             server.should_exit = True
             runs.join(10)
