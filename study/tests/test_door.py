@@ -121,6 +121,29 @@ def test_agreeing_ends_what_others_hold(place: ServedStudies) -> None:
     assert other.get("/go").status_code == 401
 
 
+def test_the_code_comes_before_the_first_item(place: ServedStudies) -> None:
+    study = place.study("coded", settings={})
+    ann, fresh = place.browser(), place.browser()
+    ann.begins("coded")
+    assert ann.get("/code").url.path == "/consent", "whoever has not agreed has none"
+    agreed = ann.post("/consent", follow_redirects=False)
+    assert (agreed.status_code, agreed.headers["location"]) == (303, "/code")
+    page = ann.get("/code")
+    link = re.search(r'href="([^"]+/s/coded/withdraw)#([^"]+)"', page.text)
+    assert link is not None and f">{link[2]}</code>" in page.text and "<svg" in page.text
+    file = ann.get("/code.txt")
+    assert file.text.split() == [link[2], f"{link[1]}#{link[2]}"]
+    assert "attachment" in file.headers["content-disposition"]
+    ann.get("/go")
+    ann.rates()
+    fresh.get(link[1])
+    assert 'id="code"' in fresh.page.text
+    fresh.post("/withdraw", code=link[2])
+    assert "is deleted" in said(fresh.page)
+    left = "select count(*), count(*) filter (where state = 'withdrawn') from participant"
+    assert place.run(f"{left} where study_id = %s", study.study).fetchone() == (1, 1)
+
+
 def test_mechanical_turk(place: ServedStudies) -> None:
     study = place.study("turk", settings=TURK, instances=1, quota=1, places=1)
     looks = "?assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE&hitId=H1"

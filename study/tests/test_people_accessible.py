@@ -74,7 +74,7 @@ def too_wide(page: Any) -> list[str]:
 def walked(person: Person, look: Any) -> None:
     """All pages of the study with all kinds; each is looked at, also with what is missing."""
     page = person.page
-    for _ in ("landing", "consent"):
+    for _ in ("landing", "consent", "code"):
         look()
         person.main()
     page.click("button.main")  # nothing was answered

@@ -50,7 +50,8 @@ class Served:
         hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', page.text))
         assert "csrf" in hidden, page.text
         hidden = {name: html.unescape(value) for name, value in hidden.items()}
-        return self.browser.post(address, data=hidden | fields)
+        after = self.browser.post(address, data=hidden | fields)
+        return self.get("/go") if after.url.path == "/code" else after
 
     def begins(self) -> Any:
         page = self.post(self.get("/s/s"), "/s/s/begin")

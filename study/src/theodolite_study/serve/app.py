@@ -28,6 +28,7 @@ from theodolite_study.platforms.prolific_keys import (
 from theodolite_study.rate_limits import Limiter
 from theodolite_study.refusals import NotHere, StudyError
 from theodolite_study.serve import (
+    code_routes,
     consent_routes,
     item_routes,
     landing_routes,
@@ -82,7 +83,7 @@ def create_app(settings: Settings) -> Starlette:
     app = Starlette(
         routes=[
             *landing_routes.ROUTES, *previews.ROUTES, *consent_routes.ROUTES,
-            *practice_routes.ROUTES,
+            *code_routes.ROUTES, *practice_routes.ROUTES,
             *item_routes.ROUTES, *leave_routes.ROUTES, *webhook_routes.ROUTES,
             Route("/static/{name}", static), Route("/healthz", alive), Route("/readyz", ready),
         ],

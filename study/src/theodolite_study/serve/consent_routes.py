@@ -82,7 +82,7 @@ async def agree(request: Request) -> Response:
         return response
     if result["word"] != "ok":
         raise make_refusal(result)
-    return redirect(request, "/go")
+    return redirect(request, "/code" if here["state"] == "landed" else "/go")
 
 
 def _whole(fields: Mapping[str, Sequence[str]], name: str) -> int:

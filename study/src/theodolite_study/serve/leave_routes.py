@@ -156,6 +156,7 @@ ROUTES = [
     Route("/stop", stop, methods=["POST"]),
     Route("/done", done),
     Route("/withdraw", withdraw_page),
+    Route("/s/{slug}/withdraw", withdraw_page),
     Route("/withdraw", withdraw, methods=["POST"]),
     Route("/wait", wait_page),
     Route("/closed", closed_page),

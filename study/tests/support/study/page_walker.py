@@ -105,6 +105,8 @@ class PageWalker:
     def agrees(self) -> None:
         (form,) = [form for form in self.forms() if form.id == "agree"]
         self.sends(form)
+        assert self.path == "/code", "before the first item"
+        self.get("/go")
 
     def declines(self) -> None:
         (form,) = [form for form in self.forms() if form.action == "/decline"]

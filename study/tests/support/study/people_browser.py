@@ -213,8 +213,8 @@ class Person:
 
     def begins(self, slug: str, language: str = "en") -> None:
         self.page.goto(f"{self.origin}/s/{slug}?lang={language}")
-        self.main()
-        self.main()
+        for _ in ("landing", "consent", "code"):
+            self.main()
 
     def about(self) -> None:
         self.page.fill("[name=sure]", "70")

@@ -111,7 +111,8 @@ def sent(
 def walk(browser: httpx.Client, slug: str = "s") -> httpx.Response:
     """From the first page to the last; ``own`` and ``q1`` are asked of each item."""
     page = sent(browser, browser.get(f"/s/{slug}"), f"/s/{slug}/begin")
-    page = sent(browser, page, "/consent")
+    sent(browser, page, "/consent")
+    page = browser.get("/go")
     while page.url.path.startswith("/a/"):
         item = page.url.path
         page = sent(browser, page, f"{item}/own", words="a horn", regions_nothing="yes")

@@ -105,7 +105,9 @@ class PersonBrowser:
         hidden = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', self.page.text)
         assert "csrf" in dict(hidden), self.page.text
         data = {name: html.unescape(value) for name, value in hidden} | fields
-        return self._ask("POST", address, data=data, follow_redirects=follow_redirects)
+        page = self._ask("POST", address, data=data, follow_redirects=follow_redirects)
+        # whoever agreed sees their code, and goes on
+        return self.get("/go") if page.url.path == "/code" else page
 
     def begins(self, slug: str, query: str = "", **fields: Any) -> Any:
         """From the first page to the consent."""

@@ -44,6 +44,10 @@ if (form !== null) {
 }
 if (!form || !("kept" in form.dataset)) tellAlive();
 
+// the code of a link is its fragment, which reaches no server
+const given = document.getElementById("code");
+if (given && location.hash.length > 1) given.value = decodeURIComponent(location.hash.slice(1));
+
 const errors = document.getElementById("errors");
 if (!errors.hidden) errors.focus();
 
