@@ -25,7 +25,7 @@ from theodolite_study.desk.sessions import SESSION
 from theodolite_study.local_postgres import LocalPostgres, create_database
 
 _numbers = count()
-PUBLIC = {"/sign-in", "/enroll/{token}", "/enroll", "/static/{name}", "/healthz"}
+PUBLIC = {"/sign-in", "/enter/{token}", "/enroll/{token}", "/enroll", "/static/{name}", "/healthz"}
 ROLES = ("owner", "researcher", "viewer", "operator", "stranger", "nobody")
 
 

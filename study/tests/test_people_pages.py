@@ -78,8 +78,8 @@ def test_a_whole_walk_by_keyboard(world: PeopleWorld) -> None:
             with page.expect_navigation():
                 keys.press("Enter")
 
-        goes_on()
-        goes_on()
+        for _ in ("landing", "consent", "code"):
+            goes_on()
         pressed(person, "[type=range]")
         assert page.locator(".untouched").count() == 1, "no thumb before"
         keys.press("ArrowRight")
@@ -143,8 +143,8 @@ def test_a_whole_walk_by_touch(world: PeopleWorld) -> None:
             with page.expect_navigation():
                 taps("main .main")
 
-        goes_on()
-        goes_on()
+        for _ in ("landing", "consent", "code"):
+            goes_on()
         taps("[type=range]")
         goes_on()
         page.fill("[name=words]", "a mane")

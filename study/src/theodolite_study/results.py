@@ -130,11 +130,11 @@ def compare_export(
 
 def list_questions(instruments: Sequence[Instrument]) -> list[str]:
     """Return the questions on a scale that are asked about each explanation."""
-    found = [
+    names = [
         block.name for instrument in instruments for block in instrument.blocks("after")
         if isinstance(block, LikertBlock)
     ]  # fmt: skip
-    return sorted(set(found))
+    return sorted(set(names))
 
 
 def read_plan(settings: Mapping[str, Any], questions: Sequence[str]) -> ComparisonPlan:

@@ -87,15 +87,15 @@ class RatingComparison:
 
     def to_lines(self) -> list[str]:
         """Return the result as text: planned comparisons first, then means, then the others."""
-        planned = [one for one in self.differences if one.planned]
-        others = [one for one in self.differences if not one.planned]
+        planned = [row for row in self.differences if row.planned]
+        others = [row for row in self.differences if not row.planned]
         lines = [f"Planned comparisons ({len(planned)}, Holm-corrected)"]
-        lines += [_format_difference(one, self.plan.smallest) for one in planned]
+        lines += [_format_difference(row, self.plan.smallest) for row in planned]
         lines.append("Mean ratings")
         lines += [f"  {m.question}  {m.method}  {_format_value(m.mean)}" for m in self.means]
         if others:
             lines.append("Exploratory comparisons (no verdict)")
-            lines += [_format_difference(one, self.plan.smallest) for one in others]
+            lines += [_format_difference(row, self.plan.smallest) for row in others]
         lines.append(f"{self.raters:,} raters, {self.images:,} images, {self.votes:,} votes")
         return lines
 
@@ -106,17 +106,17 @@ def _format_value(value: EstimatedValue, sign: str = "") -> str:
     return f"{value.value:{sign}.2f} [{value.low:{sign}.2f}, {value.high:{sign}.2f}]"
 
 
-def _format_difference(one: MethodDifference, smallest: float) -> str:
-    line = f"  {one.question}  {one.first} − {one.second}  {_format_value(one.difference, '+')}"
-    if one.answer is None:
+def _format_difference(row: MethodDifference, smallest: float) -> str:
+    line = f"  {row.question}  {row.first} − {row.second}  {_format_value(row.difference, '+')}"
+    if row.answer is None:
         return line
-    if one.adjusted_p is not None:
-        line += "  p < 0.001" if one.adjusted_p < 0.001 else f"  p = {one.adjusted_p:.3f}"
-    words = {"higher": f"{one.first} higher", "lower": f"{one.second} higher",
+    if row.adjusted_p is not None:
+        line += "  p < 0.001" if row.adjusted_p < 0.001 else f"  p = {row.adjusted_p:.3f}"
+    words = {"higher": f"{row.first} higher", "lower": f"{row.second} higher",
              "same": f"same within ±{smallest:g}", "inconclusive": "inconclusive"}  # fmt: skip
-    line += f"  {words[one.answer]}"
-    if one.factor is not None and one.factor > 1:
-        line += f" (±{smallest:g} needs about {one.factor:.1f} times as many images and votes)"
+    line += f"  {words[row.answer]}"
+    if row.factor is not None and row.factor > 1:
+        line += f" (±{smallest:g} needs about {row.factor:.1f} times as many images and votes)"
     return line
 
 
@@ -159,10 +159,10 @@ def compare_ratings(
             for code, method in enumerate(table.names)
         ]
         for first, second in combinations(table.names, 2):
-            found = table.difference(table.names.index(first), table.names.index(second))
-            if found is not None:
+            estimate = table.difference(table.names.index(first), table.names.index(second))
+            if estimate is not None:
                 planned = _is_planned(plan, question, first, second)
-                differences.append(MethodDifference(question, first, second, planned, found))
+                differences.append(MethodDifference(question, first, second, planned, estimate))
     return RatingComparison(
         plan, len(set(columns["participant"])), len(set(columns["image_key"])),
         int(counted.sum()), tuple(means), tuple(_judge(differences, plan.smallest)),
@@ -186,13 +186,13 @@ class _Ratings:
 
     @classmethod
     def of(cls, columns: Mapping[str, np.ndarray], question: str) -> "_Ratings":
-        given = np.array([value is not None and value == value for value in columns[question]])
+        answered = np.array([value is not None and value == value for value in columns[question]])
         raters, images = (
-            np.unique(columns[name][given].astype(str), return_inverse=True)[1]
+            np.unique(columns[name][answered].astype(str), return_inverse=True)[1]
             for name in ("participant", "image_key")
         )
-        names, methods = np.unique(columns["technique"][given].astype(str), return_inverse=True)
-        ratings = columns[question][given].astype(float)
+        names, methods = np.unique(columns["technique"][answered].astype(str), return_inverse=True)
+        ratings = columns[question][answered].astype(float)
         return cls(ratings, raters, images, methods, [str(name) for name in names])
 
     def mean(self, method: int) -> EstimatedValue:
@@ -271,25 +271,25 @@ def _cluster_variance(
 
 def _judge(differences: Iterable[MethodDifference], smallest: float) -> list[MethodDifference]:
     """Add verdicts to planned differences, Holm-adjusted over all of them."""
-    found = list(differences)
+    rows = list(differences)
     family = sorted(
-        (i for i, one in enumerate(found) if one.planned and one.difference.p is not None),
-        key=lambda i: found[i].difference.p or 0.0,
+        (i for i, row in enumerate(rows) if row.planned and row.difference.p is not None),
+        key=lambda i: rows[i].difference.p or 0.0,
     )
-    adjusted, running = dict.fromkeys(range(len(found)), None), 0.0
+    adjusted, running = dict.fromkeys(range(len(rows)), None), 0.0
     for rank, i in enumerate(family):
-        running = max(running, min(1.0, (len(family) - rank) * (found[i].difference.p or 0.0)))
-        adjusted[i] = running  # type: ignore[assignment]
+        running = max(running, min(1.0, (len(family) - rank) * (rows[i].difference.p or 0.0)))
+        adjusted[i] = running
     return [
-        _add_verdict(one, adjusted[i], smallest) if one.planned else one
-        for i, one in enumerate(found)
+        _add_verdict(row, adjusted[i], smallest) if row.planned else row
+        for i, row in enumerate(rows)
     ]
 
 
 def _add_verdict(
-    one: MethodDifference, adjusted: float | None, smallest: float
+    row: MethodDifference, adjusted: float | None, smallest: float
 ) -> MethodDifference:
-    value = one.difference
+    value = row.difference
     answer: Answer = "inconclusive"
     factor = None
     if adjusted is not None and adjusted <= 1 - LEVEL:
@@ -302,5 +302,5 @@ def _add_verdict(
         quantiles = student.ppf((1 + LEVEL) / 2, value.df) + student.ppf(POWER, value.df)
         factor = float(quantiles**2 * value.variance / smallest**2)
     return MethodDifference(
-        one.question, one.first, one.second, one.planned, value, adjusted, answer, factor
+        row.question, row.first, row.second, row.planned, value, adjusted, answer, factor
     )

@@ -97,8 +97,8 @@ def study_results(
         text = (folder / RESULTS).read_text() if as_json else "\n".join(read_export_lines(folder))
     else:
         with report_errors(), open_study(folder, database) as study:
-            found = load_results(study.connection, study.id, interim=interim)
-        text = json.dumps(found.to_dict(), indent=1) if as_json else "\n".join(found.to_lines())
+            results = load_results(study.connection, study.id, interim=interim)
+        text = json.dumps(results.to_dict(), indent=1) if as_json else "\n".join(results.to_lines())
     for line in text.splitlines():
         typer.echo(printable(line, MAX_LISTED_CHARACTERS))
 

@@ -23,8 +23,8 @@ def interim_results(desk: DeskRequest) -> Response:
 
 
 def _page(desk: DeskRequest, *, interim: bool) -> Response:
-    found = load_results(desk.connection, desk.study_id, interim=interim, staff=desk.staff.id)
-    context = {"found": found, "may_look": desk.may("export")}
+    comparison = load_results(desk.connection, desk.study_id, interim=interim, staff=desk.staff.id)
+    context = {"found": comparison, "may_look": desk.may("export")}
     return render_page(desk, "results", context)
 
 

@@ -84,7 +84,8 @@ def enroll_form(visit: Visit) -> Response:
 @allow_visitors
 def enter(visit: Visit) -> Response:
     """Sign in by a link that `study serve` printed on this machine."""
-    if not is_loopback(urlsplit(visit.site.settings.public_origin).hostname or ""):
+    host = urlsplit(visit.site.settings.public_origin).hostname or ""
+    if not is_loopback(host) or visit.request.method != "GET":  # HEAD must not use the link up
         raise NotHere
     with visit.site.pool.connection() as connection:
         staff_id = use_local_link(connection, str(visit.request.path_params["token"]))
