@@ -132,7 +132,7 @@ class RayTasks:
         self._demand = CpuDemand(self._ray, cluster_timeout, self._alive)
         context = self._ray.get_runtime_context()
         through_client = address is not None and address.startswith("ray://")
-        self._server = address if through_client else context.gcs_address
+        self._server = str(address if through_client else context.gcs_address)
         """Where the cluster is reached from here: with ray:// only its door is."""
         self._checked = time.monotonic()
         self.health = NodeHealth()
