@@ -16,7 +16,13 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from support.evidence.concept_worlds import concept_world, held_out, planted, told
+from support.evidence.concept_worlds import (
+    concept_world,
+    held_out,
+    planted,
+    surely_above,
+    told,
+)
 
 DRAWS, NULLS = 20, 3
 RATES = {"weak": (0.4, 0.1), "mid": (0.7, 0.1), "strong": (0.9, 0.05)}
@@ -24,6 +30,7 @@ RATES = {"weak": (0.4, 0.1), "mid": (0.7, 0.1), "strong": (0.9, 0.05)}
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("--worlds", type=int, default=200)
 parser.add_argument("--first", type=int, default=0)
+parser.add_argument("--nulls-only", action="store_true")
 given = parser.parse_args()
 sums: dict[str, list[float]] = defaultdict(list)
 for seed in range(given.first, given.first + given.worlds):
@@ -32,12 +39,19 @@ for seed in range(given.first, given.first + given.worlds):
     draws, easy = each[:DRAWS], world.kind == "easy"
     sums["mean draw of easy concepts"].append(float(np.nanmean(draws[:, easy])))
     sums["mean draw of mid concepts"].append(float(np.nanmean(draws[:, world.kind == "mid"])))
-    for values in each[DRAWS:]:
+    for number, values in enumerate(each[DRAWS:], DRAWS):
         positive = told(values, draws)
+        whole = [
+            surely_above(world, world.pooled[number], world.pooled[:DRAWS], int(c))
+            for c in np.flatnonzero(positive)
+        ]
+        sums["any false yes, this rule with its interval"].append(float(any(whole)))
         above = values > draws.max(axis=0)
         sums["any false yes, this rule"].append(float(positive.any()))
         sums["any false yes, above 20 draws only"].append(float(above.any()))
         sums["false yes an easy concept"].append(float(positive[easy].mean()))
+    if given.nulls_only:
+        continue
     for share in (0.25, 0.75):
         for name, rates in RATES.items():
             values, chosen = planted(world, world.pooled[DRAWS], share, rates, seed)

@@ -83,6 +83,29 @@ def held_out(world: ConceptWorld, values: np.ndarray) -> np.ndarray:
     return result
 
 
+def surely_above(world: ConceptWorld, own: np.ndarray, draws: list[np.ndarray], c: int) -> bool:
+    """Return whether a concept's latent is surely better than the mean of the draws' latents."""
+    from theodolite.language.models.pooled_triples import (  # noqa: PLC0415
+        PooledTriples,
+        compute_triple_aurocs,
+        compute_weighted_aurocs,
+    )
+
+    there, held = world.truth[:, [c]], ~world.first
+    weights = np.random.default_rng(c).poisson(1.0, (201, int(held.sum()))).astype(float)
+    weights[0] = 1.0
+    rows = []
+    for values in (own, *draws):
+        areas = compute_triple_aurocs(PooledTriples.of_dense(values), there, world.first)
+        best = int(np.argmax(areas[:, 0]))
+        rows.append(compute_weighted_aurocs(values[held, best], there[held, 0], weights))
+    moved = rows[0] - np.mean(rows[1:], axis=0)
+    spread = np.nanvar(moved[1:], ddof=1) + np.var([row[0] for row in rows[1:]], ddof=1) / len(
+        draws
+    )
+    return bool(moved[0] > 1.972 * np.sqrt(spread))
+
+
 def told(values: np.ndarray, draws: np.ndarray) -> np.ndarray:
     """Return the concepts that the rule calls told, without its condition on intervals."""
     from theodolite.language.concept_answers import (  # noqa: PLC0415

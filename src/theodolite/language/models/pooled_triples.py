@@ -98,7 +98,7 @@ def compute_triple_aurocs(
         if not 0 < n_there < n:
             continue
         own = there[text]
-        sums = np.bincount(latent[own], rank[own], pooled.latents)
+        sums: np.ndarray = np.bincount(latent[own], rank[own], pooled.latents)
         active = np.bincount(latent[own], minlength=pooled.latents)
         sums = sums + (n_there - active) * (zeros + 1) / 2
         result[:, concept] = (sums - n_there * (n_there + 1) / 2) / (n_there * (n - n_there))
