@@ -110,8 +110,9 @@ class LanguageFeaturesPipeline:
     steps: int = 1000
     """Number of training steps of 256 tokens each."""
     random_dictionaries: int = 20
-    null_texts: int = 1000
-    """Number of texts, drawn by the seed, on which SAE and random ones are asked for concepts."""
+    null_texts: int | None = None
+    """Number of texts, drawn by the seed, on which SAE and random ones are asked for concepts;
+    all if None."""
     spliced_sequences: int = 32
     beside: Sequence[Baseline] | None = None
     """Baselines to compare with; default: all that can be computed."""
@@ -272,7 +273,7 @@ class LanguageFeaturesPipeline:
         ]
         if texts < len(data.texts):
             notes.append(f"{len(data.texts) - texts:,} texts without any token were left out.")
-        if self.null_texts < texts and work.labels.known is not None:
+        if self.null_texts and self.null_texts < texts and work.labels.known is not None:
             notes.append(
                 f"Concepts were asked on {self.null_texts:,} of {texts:,} texts, drawn by the "
                 "seed: the same for the dictionary and for random directions."
