@@ -7,6 +7,7 @@ from theodolite_study.desk.rights import require_right
 from theodolite_study.desk.site import DeskRequest, redirect, render_page
 from theodolite_study.refusals import Invalid, Refused
 from theodolite_study.store.opening import set_study_state, start_last_call
+from theodolite_study.supervisor import read_state
 from theodolite_study.watch.participants import list_people
 from theodolite_study.watch.progress import load_progress
 
@@ -26,7 +27,10 @@ def live(desk: DeskRequest) -> Response:
     if desk.may("watch"):
         some = list_people(desk.connection, desk.study_id, limit=MAX_CHECKED_PEOPLE).people
         flagged = (sum(bool(person.work.signs) for person in some), len(some))
-    return render_page(desk, "live", {"now": now, "flagged": flagged, "refresh": refresh})
+    parts = read_state(desk.site.settings.folder)
+    failing = [(name, part) for name, part in parts.items() if part["state"] == "failing"]
+    context = {"now": now, "flagged": flagged, "refresh": refresh, "failing": failing}
+    return render_page(desk, "live", context)
 
 
 @require_right("pause")
