@@ -134,8 +134,9 @@ class Network:
         return np.array([[token, 2.0] for own in ids for token in own], np.float32)
 
 
+@pytest.mark.parametrize("whole_file", [True, False])
 def test_activations_go_on_at_the_next_piece(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, whole_file: bool
 ) -> None:
     from theodolite.language.models import activation_cache  # noqa: PLC0415
 
@@ -149,8 +150,8 @@ def test_activations_go_on_at_the_next_piece(
     assert_array_equal(whole[::3][:, 0], flat[::3])
     assert_array_equal(whole[np.array([15, 0, 7])][:, 0], flat[[15, 0, 7]])
     (tmp_path / "00001.npy").unlink()
-    content = (tmp_path / "00000.npy").read_bytes()
-    (tmp_path / "00001.npy").write_bytes(content[:-4])  # cut off
+    content = (tmp_path / "00002.npy").read_bytes()  # of fewer tokens
+    (tmp_path / "00001.npy").write_bytes(content if whole_file else content[:-4])
     (tmp_path / "00002.npy").unlink()
     again = cache_activations(network, ids, tmp_path)
     assert network.calls == 5

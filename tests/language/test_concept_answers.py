@@ -57,7 +57,7 @@ def test_values_and_draws_are_those_of_the_score() -> None:
 
 def test_a_concept_at_the_ceiling_is_never_no() -> None:
     draws = np.clip(RANDOM.normal(0.998, 0.001, 20), 0, 1)
-    answer = decide_concept(1.0, draws, (-0.001, 0.003), passed=False)
+    answer = decide_concept(1.0, draws, (-0.003, 0.0002), passed=False)
     assert answer == "inconclusive"
     sentence = describe("French", 5, 1.0, draws, answer, 0.3, 20)
     assert "AUROC 1.000" in sentence and "too easy to show what the dictionary adds" in sentence
