@@ -108,6 +108,6 @@ def warn_open_cluster(address: str | None) -> list[str]:
     if address is None or os.environ.get("RAY_AUTH_MODE") == "token":
         return []
     return [
-        f"The Ray cluster at {address} answers without a token: anyone who reaches it can run code on "
-        "it. Start it with RAY_AUTH_MODE=token."
+        f"The Ray cluster at {address} answers without a token: anyone who reaches it can run code "
+        "on it. Start it with RAY_AUTH_MODE=token."
     ]
