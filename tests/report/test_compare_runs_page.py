@@ -77,9 +77,9 @@ def test_comparison_says_first_who_is_better(pairs: list[Comparison], page: Path
     text = page.read_text()
     assert sentence(pair) == (
         "On these models late is better than early in 1 question, worse in none, none undecided. "
-        "The recipe, trained again, cannot be told: one seed."
+        "For the recipe, trained again: inconclusive (one seed)."
     )
-    recipe = "The recipe, trained again, cannot be told: one seed."
+    recipe = "For the recipe, trained again: inconclusive (one seed)."
     assert bottom_line(pair) == ("Better in 1 question, worse in none.", recipe)
     assert "<h1>late and later against early</h1>" in text
     first = text.partition("<details>")[0]

@@ -211,7 +211,7 @@ def test_printed_it_has_seven_parts_on_sheets_of_a4(place: Path, tmp_path: Path)
     assert (round(width), round(height)) == (595, 842)
     starts = (
         "Facts and signatories", "Answers", "Metrics, and why these", "Data and test procedure",
-        "Limits, what", "Crosswalk", "How a third party verifies this",
+        "Limits, what", "Crosswalk", "How a third party checks this",
     )  # fmt: skip
     first = [
         next(i for i, text in enumerate(texts) if re.search(rf"{n}\s*{re.escape(start)}", text))

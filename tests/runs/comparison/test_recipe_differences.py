@@ -187,7 +187,7 @@ def test_one_seed_does_not_tell_of_the_recipe(folder: Path) -> None:
     assert outcome_text(line) == (
         "better on these models; inconclusive for the recipe (3 seeds and one seed)"
     )
-    assert sentence(pair).endswith("The recipe, trained again, cannot be told: one seed.")
+    assert sentence(pair).endswith("For the recipe, trained again: inconclusive (one seed).")
     assert shortage_text(line) == "the recipe: needs two or more seeds of each run"
 
 

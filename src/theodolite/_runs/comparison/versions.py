@@ -82,7 +82,7 @@ def check_drift_threshold(
             raise EvidenceError("against", "a version", "thresholds with `drift`")
         return None
     if against is None:
-        return "no version to hold it against"
+        return "no version to compare with"
     try:
         return attribution_drift(
             against, run, floor=[*criterion.floor, *floor], at_most=criterion.at_most,
