@@ -8,7 +8,7 @@ import os
 import tempfile
 from pathlib import Path
 
-import boto3
+import boto3  # type: ignore[import-untyped]
 import numpy as np
 from moto.server import ThreadedMotoServer
 

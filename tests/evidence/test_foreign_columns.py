@@ -62,7 +62,8 @@ def refusal(path: Path, fields: dict[str, str] | None = None) -> str:
 @pytest.mark.parametrize("name", ["labels", "ids", "clusters"])
 @pytest.mark.parametrize("sort", LABELS)
 def test_arrays_of_other_types_are_refused(tmp_path: Path, sort: str, name: str) -> None:
-    np.savez(tmp_path / "x.npz", values=VALUES, **{name: LABELS[sort]})
+    arrays: dict[str, Any] = {"values": VALUES, name: LABELS[sort]}
+    np.savez(tmp_path / "x.npz", **arrays)
     assert "infinite" not in sort or "infinite" in refusal(tmp_path / "x.npz")
     if "infinite" not in sort:
         refusal(tmp_path / "x.npz")

@@ -64,7 +64,12 @@ def test_one_file_and_one_request_for_each_shard(
 ) -> None:
     synced: list[int] = []
     sync = os.fsync
-    monkeypatch.setattr(os, "fsync", lambda number: (synced.append(number), sync(number))[1])
+
+    def count(number: int) -> None:
+        synced.append(number)
+        sync(number)
+
+    monkeypatch.setattr(os, "fsync", count)
     evidence = planted_tokens(1024)
     with EvidenceWriter(tmp_path / "a", 16) as writer:
         writer.add(evidence)
@@ -83,5 +88,7 @@ def test_sample_numbers_survive(tmp_path: Path) -> None:
     evidence = planted_concepts(100, n_concepts=3)[np.sort(np.unique(np.arange(100) ** 2 % 97))]
     store(evidence, tmp_path / "a", rows=16)
     store(tmp_path / "a", tmp_path / "b", rows=32)
-    whole = [shard.evidence().samples.index for shard in stored(tmp_path / "b").shards()]
+    whole = [
+        np.asarray(shard.evidence().samples.index) for shard in stored(tmp_path / "b").shards()
+    ]
     assert (np.concatenate(whole) == evidence.samples.index).all()
