@@ -1,4 +1,4 @@
-"""Define the background tasks besides payments: metrics and exports. Run by `study jobs`."""
+"""Define the background tasks besides payments: metrics and exports. Run by the part `jobs`."""
 
 import hashlib
 import logging
