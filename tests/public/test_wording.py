@@ -15,7 +15,6 @@ ROOMS = ("report", "language/dashboard", "_verdicts", "_runs/comparison")
 FILES = ("questions.py",)
 KNOWN = {
     # layers in the middle: the network itself is run
-    "report/chapters/saliency.py": 1,  # methods compared by the saliency pipeline
     "report/templates/methods.html.j2": 1,  # says whom the notes call so
     # what is no finding about the network, whoever answered
     "language/dashboard/nulls.py": 1,
