@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 
 import theodolite
-from theodolite.errors import EvidenceError
 
 folder = Path(tempfile.mkdtemp())
 random = np.random.default_rng(0)
@@ -24,7 +23,7 @@ for name, labels in columns.items():
     np.savez(folder / f"{name}.npz", values=values, truth=truth, labels=labels)
     try:
         theodolite.store(folder / f"{name}.npz", folder / name)
-    except EvidenceError as refusal:
+    except theodolite.EvidenceError as refusal:
         print(f"{name}: {refusal}")
     else:
         raise AssertionError(f"{name} was accepted")
@@ -40,7 +39,7 @@ for number in range(200):
     try:
         bundle = theodolite.store(folder / "changed.npz", folder / f"stored-{number}")
         assert bundle.samples == 64
-    except EvidenceError:
+    except theodolite.EvidenceError:
         refused += 1
 print(f"{refused} of 200 changed archives were refused, none ended in an error of ours")
 assert refused > 20
@@ -53,7 +52,7 @@ content[20] ^= 1
 shard.write_bytes(content)
 try:
     theodolite.store(folder / "bundle", folder / "copy")
-except EvidenceError as refusal:
+except theodolite.EvidenceError as refusal:
     print(f"shard: {refusal}")
 else:
     raise AssertionError("a changed shard was copied")

@@ -122,6 +122,7 @@ def test_a_whole_walk_by_keyboard(world: PeopleWorld) -> None:
 
 
 def test_a_whole_walk_by_touch(world: PeopleWorld) -> None:
+    timeout = pytest.importorskip("playwright.sync_api").TimeoutError
     with somebody(world.browser, world.origin, **PHONE) as person:
         page = person.page
         page.goto(f"{world.origin}/s/one")
@@ -140,8 +141,12 @@ def test_a_whole_walk_by_touch(world: PeopleWorld) -> None:
             touch(center(page.locator(selector).first))
 
         def goes_on() -> None:
-            with page.expect_navigation():
-                taps("main .main")
+            try:
+                with page.expect_navigation(timeout=10_000):
+                    taps("main .main")
+            except timeout:  # on a busy machine the end of a drag can take the tap
+                with page.expect_navigation():
+                    taps("main .main")
 
         for _ in ("landing", "consent", "code"):
             goes_on()

@@ -302,7 +302,7 @@ def test_the_head_reads_well(page: str) -> None:
     card = plain(between(page, '<article class="verdict partly"', "</article>"))
     assert "Partly Do the concepts and their weights reproduce the output?" in card
     assert "of the probability lands on other classes than the reference's" in card
-    assert "The strongest baseline (random importances) gets" in card and "would be enough" in card
+    assert "The strongest baseline (random importances) gets" in card and "is required" in card
     assert "The reference is the outputs you gave." in card
     silent = plain(between(page, '<p class="not-evaluated">', "</p>"))
     assert silent == "Not evaluated: exists, located, leak_free, accepted (not among metrics )."

@@ -159,7 +159,8 @@ def test_the_spec_of_the_docs(spec: Path) -> None:
     (shown,) = [block for block in blocks if "name: vote_table" in block]
     names = "item,rater,rating", "explanation_id,worker_id,stars"
     votes = spec.parent / "votes.csv"
-    votes.write_text(votes.read_text().replace(*names).replace(",0,", ",5,"))
+    ratings = votes.read_text().replace(*names).replace(",0,", ",5,")
+    votes.with_name("ratings.csv").write_text(ratings)
     spec.write_text(shown.replace("name: vote_table", "name: votes"))
     accept_train(spec, spec.parent / "score", spec.parent, spec.parent / "cache", quiet=True)
     card = load_scorer(spec.parent / "score").card

@@ -133,7 +133,7 @@ def compute_draw_p(value: float, draws: Float[np.ndarray, " draws"]) -> float:
     """Return the upper tail of a value under draws, on the scale of AUROC.
 
     >>> round(compute_draw_p(0.8, np.linspace(0.55, 0.65, 20)), 6)
-    1e-06
+    3e-06
     """
     own = draws[~np.isnan(draws)]
     if len(own) < ENOUGH or math.isnan(value):

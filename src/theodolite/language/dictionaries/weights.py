@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from theodolite._storage.arrays import read_npz, read_safetensors
+from theodolite._storage.checkpoints import read_checkpoint
 from theodolite._storage.memory_limit import check_memory
-from theodolite._storage.optional import require
 from theodolite._storage.paths import size_within
 from theodolite.errors import UnsafeInputError
 
@@ -25,7 +25,9 @@ def read_weights(path: Path) -> Arrays:
     if path.suffix == ".npz":
         return read_npz(path)
     if path.suffix == ".pt":
-        return _read_torch(path)
+        return {
+            name: np.asarray(array, np.float32) for name, array in read_checkpoint(path).items()
+        }
     with path.open("rb") as stream:
         length = int.from_bytes(stream.read(8), "little")
         header = stream.read(min(length, 10 << 20))
@@ -55,27 +57,6 @@ def _read_bfloat(path: Path, header: bytes) -> Arrays:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         needed = "a .safetensors file that is whole"
         raise UnsafeInputError(what, f"a header that does not fit ({error})", needed) from error
-    return arrays
-
-
-def _read_torch(path: Path) -> Arrays:
-    """Read a state dict; nothing else of a pickle is allowed."""
-    torch = require("torch", "dictionaries in .pt", "language")
-    what = f"weights {path.name!r}"
-    try:
-        content = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # unpickling raises whatever a broken file makes of it
-        lines = str(error).strip().splitlines()
-        reason = f"{type(error).__name__}: {lines[0] if lines else ''}"[:200]
-        raise UnsafeInputError(what, reason, "a state dict of tensors and nothing else") from error
-    if not isinstance(content, dict):
-        raise UnsafeInputError(what, type(content).__name__, "a state dict: tensors by name")
-    arrays: Arrays = {}
-    for name, tensor in content.items():
-        if not isinstance(name, str) or not isinstance(tensor, torch.Tensor):
-            got = f"{type(tensor).__name__} {str(name)[:40]!r}"
-            raise UnsafeInputError(what, got, "a state dict: tensors by name")
-        arrays[name] = tensor.detach().float().numpy()
     return arrays
 
 
