@@ -78,7 +78,7 @@ def missing(question: Question, not_computed: Sequence[MissingScoreLike] = ()) -
     """Return the score among those that could answer which lacks the fewest arrays.
 
     >>> print(missing("accepted"))
-    accepted: not evaluated; needs what people say of the explanations (`ratings`, `scale`), or an \
+    accepted: not evaluated; needs ratings of the explanations (`ratings`, `scale`), or an \
 exported study: RatingEvidence, see `theodolite evidence rating`
     """
     known = catalogue()
