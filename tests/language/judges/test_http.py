@@ -252,6 +252,7 @@ def test_a_killed_process_loses_nothing_that_came(server: Server, tmp_path: Path
         assert running.poll() is None
     running.kill()
     running.wait()
+    time.sleep(0.5)  # requests that were sent before the kill arrive
     asked = len(server.requests)
     with (tmp_path / "a.jsonl").open("ab") as stream:
         stream.write(b'["torn')

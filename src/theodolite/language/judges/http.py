@@ -25,6 +25,8 @@ RETRY_STATUS = (408, 409, 429, 500, 502, 503, 504)
 MAX_WAIT, MAX_TOLD_WAIT = 60.0, 120.0
 """Longest pause in seconds, and longest that a server may ask for."""
 MAX_WORKERS = 64
+MAX_SAVE_WAIT = 0.5
+"""Seconds after which a worker looks whether the caller has stopped."""
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 """Hosts to which a key may be sent unencrypted."""
 
@@ -108,11 +110,16 @@ class HttpJudge:
                     number = waiting.get_nowait()
                 except queue.Empty:
                     break
+                saved = threading.Event()
                 try:
-                    done.put((number, self._answer(questions[number], key)))
+                    done.put((number, self._answer(questions[number], key), saved))
                 except Exception as error:  # noqa: BLE001  raised in the thread that asked
                     stopped.set()
                     done.put(error)
+                    break
+                # the next request waits for the caller to save this answer
+                while not saved.wait(MAX_SAVE_WAIT) and not stopped.is_set():
+                    pass
             done.put(None)
 
         threads = [threading.Thread(target=work, daemon=True) for _ in range(self.workers)]
@@ -195,7 +202,8 @@ def _collect(
             elif isinstance(result, Exception):
                 failure = result
             else:
-                yield result
+                yield result[:2]
+                result[2].set()
     finally:
         stopped.set()
     if failure is not None:
