@@ -26,6 +26,7 @@ from theodolite.language.models.pooled_triples import (
     compute_triple_aurocs,
     compute_weighted_aurocs,
 )
+from theodolite.metrics.accepted.correlation_table import corrected
 from theodolite.results import Answer
 
 RATE = 0.05
@@ -153,11 +154,7 @@ def select_discoveries(
     >>> select_discoveries(np.array([0.01, 0.02, 0.03, 0.5]))[1].round(3).tolist()
     [0.04, 0.04, 0.04, 0.5]
     """
-    adjusted = np.full(len(p), np.nan)
-    defined = np.flatnonzero(~np.isnan(p))
-    order = defined[np.argsort(p[defined], kind="stable")]
-    scaled = p[order] * len(order) / np.arange(1, len(order) + 1)
-    adjusted[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
+    adjusted = corrected(p, "benjamini-hochberg")
     return adjusted <= rate, adjusted
 
 

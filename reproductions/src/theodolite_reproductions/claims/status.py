@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -33,9 +33,7 @@ from theodolite_reproductions.claims.verdict import (
 State = Literal[
     "proven", "measured here", "printed table", "option", "reading", "not testable here", "open"
 ]
-STATES: tuple[State, ...] = (
-    "proven", "measured here", "printed table", "option", "reading", "not testable here", "open",
-)  # fmt: skip
+STATES: tuple[State, ...] = get_args(State)
 PROVEN, OPTION, READING = "proven by tests", "option, no claim", "reading, no claim"
 STANDINGS = (
     PROVEN, *WORDS, "printed table: agrees", "printed table: disagrees", "printed table: undecided",

@@ -7,11 +7,11 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
-from PIL import Image
 
 from theodolite.errors import EvidenceError
 from theodolite.evidence.foreign_arrays import to_labeled_array
 from theodolite.explainers.probing.patch_answers import find_edges, find_saturation
+from theodolite.explainers.rendering import enlarge_map
 
 Channels = Literal["sum", "abs", "max"]
 MapLayout = Literal["NCHW", "NHWC"]
@@ -195,12 +195,7 @@ def enlarge_maps(maps: Maps, size: tuple[int, int], name: str) -> Maps:
     if maps.shape[1] > size[0] or maps.shape[2] > size[1]:
         got = " by ".join(map(str, maps.shape[1:]))
         raise EvidenceError(name, f"{got} pixels", f"at most {size[0]} by {size[1]}, as the images")
-    target = (size[1], size[0])
-    enlarged = [
-        Image.fromarray(each.astype(np.float32)).resize(target, Image.Resampling.BILINEAR)
-        for each in maps
-    ]
-    return np.stack([np.asarray(each, np.float64) for each in enlarged])
+    return np.stack([enlarge_map(each, size) for each in maps])
 
 
 def read_masks(

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.stats import t as student
 
+from theodolite._stats.multiple import correct_holm
 from theodolite.errors import EvidenceError
 
 Answer = Literal["higher", "lower", "same", "inconclusive"]
@@ -272,18 +273,13 @@ def _cluster_variance(
 def _judge(differences: Iterable[MethodDifference], smallest: float) -> list[MethodDifference]:
     """Add verdicts to planned differences, Holm-adjusted over all of them."""
     rows = list(differences)
-    family = sorted(
-        (i for i, row in enumerate(rows) if row.planned and row.difference.p is not None),
-        key=lambda i: rows[i].difference.p or 0.0,
-    )
-    adjusted, running = dict.fromkeys(range(len(rows)), None), 0.0
-    for rank, i in enumerate(family):
-        running = max(running, min(1.0, (len(family) - rank) * (rows[i].difference.p or 0.0)))
-        adjusted[i] = running
+    family = [row.difference.p if row.planned else None for row in rows]
+    adjusted = correct_holm([np.nan if p is None else p for p in family]).p.tolist()
     return [
-        _add_verdict(row, adjusted[i], smallest) if row.planned else row
+        _add_verdict(row, None if family[i] is None else adjusted[i], smallest)
+        if row.planned else row
         for i, row in enumerate(rows)
-    ]
+    ]  # fmt: skip
 
 
 def _add_verdict(

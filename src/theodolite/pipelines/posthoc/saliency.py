@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from PIL import Image
 
 from theodolite.datasets.concept_data import ConceptData
 from theodolite.errors import EvidenceError
@@ -23,6 +22,7 @@ from theodolite.explainers.probing.patch_answers import (
     find_edges,
     find_saturation,
 )
+from theodolite.explainers.rendering import enlarge_map
 from theodolite.explainers.saliency.methods import explainer
 from theodolite.models.asked_model import AskedModel, clip_log_odds
 from theodolite.models.loaded_model import LoadedModel
@@ -96,7 +96,7 @@ def _explain(
         )  # fmt: skip
     names = backbone.classes if len(backbone.classes) == outputs.shape[1] else ()
     evidence = SaliencyEvidence(
-        maps=_enlarge(maps, images.shape[2:]),
+        maps=np.stack([enlarge_map(own, images.shape[2:]) for own in maps]).astype(np.float32),
         objects=_regions(data, seen.rows, images.shape[2:]),
         edges=find_edges(images),
         saturation=find_saturation(images),
@@ -164,15 +164,3 @@ def _regions(
     """Return the union of all concepts' regions of each image; None if there are none."""
     regions = np.stack([data.regions(int(row), size).any(axis=0) for row in rows])
     return regions if regions.any() else None
-
-
-def _enlarge(
-    maps: Float[np.ndarray, "images height width"], size: tuple[int, ...]
-) -> Float[np.ndarray, "images rows columns"]:
-    """Enlarge maps to the size of the images, bilinearly."""
-    target = (size[1], size[0])
-    enlarged = [
-        Image.fromarray(each.astype(np.float32)).resize(target, Image.Resampling.BILINEAR)
-        for each in maps
-    ]
-    return np.stack([np.asarray(each, np.float32) for each in enlarged])
