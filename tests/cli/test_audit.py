@@ -155,7 +155,7 @@ def test_a_dry_run_says_what_it_would_take(data: Path, tmp_path: Path) -> None:
         "audit", data / "stored", "--dry-run", "--workers", "1", "--out", tmp_path / "o"
     )
     assert ran.returncode == 0 and ran.stdout.startswith("about "), ran.stderr
-    assert "pieces left" in ran.stdout and not (tmp_path / "o" / "scores.json").exists()
+    assert "tasks left" in ran.stdout and not (tmp_path / "o" / "scores.json").exists()
     ran = theodolite("audit", data / "plain", "--dry-run")
     assert ran.returncode == 0 and ran.stdout.startswith("no estimate: "), ran.stderr
 

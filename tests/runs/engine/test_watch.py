@@ -94,9 +94,9 @@ def test_the_price_in_one_line() -> None:
     assert estimate.wall_range()[0] == pytest.approx(6000 / 8 + 500 / 8 + 120)
     assert estimate.line() == (
         "about 18 min on 8 workers (16 min to 20 min; 2.1 core-hours; pass 1 of 3: 15 min), "
-        "1.0 TB read in 16,000 requests, at most 1.4 GB a process, 3.1 GB of pieces"
+        "1.0 TB read in 16,000 requests, at most 1.4 GB a process, 3.1 GB of checkpoints"
     )
-    assert "500 of 1,000 pieces left, 1 s each" in estimate.table()[1]
+    assert "500 of 1,000 tasks left, 1 s each" in estimate.table()[1]
 
 
 def test_counts_of_a_run(tmp_path: Path) -> None:

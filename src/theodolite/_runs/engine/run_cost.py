@@ -100,14 +100,14 @@ class RunCost:
             f"about {format_time(self.wall())} on {self.workers} worker{'s' * (self.workers > 1)} "
             f"({'; '.join(inside)}), {format_bytes(read.bytes)} read "
             f"in {read.requests:,} requests, at most {format_bytes(self.peak_bytes)} a process, "
-            f"{format_bytes(self.checkpoint_bytes())} of pieces"
+            f"{format_bytes(self.checkpoint_bytes())} of checkpoints"
         )
 
     def table(self) -> list[str]:
         """Return a line for each pass."""
         width = max((len(step.what) for step in self.passes), default=0)
         return [
-            f"  {step.what:{width}}  {step.left:,} of {step.pieces:,} pieces left, "
+            f"  {step.what:{width}}  {step.left:,} of {step.pieces:,} tasks left, "
             + (f"{_format_range(step.seconds)} each, " if step.seconds else "")
             + f"{format_time(step.wall(self.workers))}"
             for step in self.passes

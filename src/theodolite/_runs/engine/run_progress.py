@@ -148,20 +148,20 @@ def write_progress(
 
 
 HELP: Mapping[str, tuple[str, str]] = {
-    "done": ("gauge", "pieces of this pass that are done"),
-    "total": ("gauge", "pieces of this pass"),
-    "pass_number": ("gauge", "which pass it is"),
-    "computed": ("counter", "pieces that were computed"),
-    "failed": ("counter", "pieces that were given up"),
-    "retried": ("counter", "pieces that were tried again"),
+    "done": ("gauge", "finished tasks of this pass"),
+    "total": ("gauge", "tasks of this pass"),
+    "pass_number": ("gauge", "number of this pass"),
+    "computed": ("counter", "computed tasks"),
+    "failed": ("counter", "tasks that were given up"),
+    "retried": ("counter", "tasks that were tried again"),
     "mismatched_nodes": (
         "counter",
-        "nodes that were refused because they would compute other numbers",
+        "nodes refused because their code or arithmetic differs",
     ),
-    "bytes": ("counter", "bytes that workers read"),
-    "requests": ("counter", "requests that workers made"),
-    "rate": ("gauge", "pieces a second over the last minute"),
-    "seconds_left": ("gauge", "seconds until the run ends"),
+    "bytes": ("counter", "bytes read by workers"),
+    "requests": ("counter", "requests made by workers"),
+    "rate": ("gauge", "tasks per second over the last minute"),
+    "seconds_left": ("gauge", "estimated seconds until the run ends"),
     "workers": ("gauge", "workers"),
 }
 """What is published of a snapshot: its sort, and what it is."""
