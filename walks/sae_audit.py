@@ -1,11 +1,12 @@
-"""A SAELens folder and a network, from the command to the report (needs theodolite[language]).
+"""A SAELens folder and a network, from the command to pages (needs theodolite[language]).
 
 The network and the dictionary have weights as they were drawn, so nothing was learned: no concept
-may be told at a false discovery rate of 5 %.
+may be told at a false discovery rate of 5 %, and no latent may cause one. One latent is planted: it
+reads and writes the direction of the word w7.
 """
 
+import contextlib
 import json
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -17,7 +18,9 @@ import torch
 import transformers
 from safetensors.torch import save_file  # noqa: TID251  as others write them
 
-LATENTS, TEXTS = 2_048, 300
+from theodolite.cli import main
+
+LATENTS, TEXTS = map(int, sys.argv[1:3] or (512, 160))  # or larger: 24576 4000
 folder = Path(tempfile.mkdtemp())
 words = [f"w{n}" for n in range(300)]
 ids = {word: number for number, word in enumerate(["<s>", *words, "<unk>"])}
@@ -29,12 +32,21 @@ transformers.PreTrainedTokenizerFast(tokenizer_object=model, **special).save_pre
 )
 torch.manual_seed(0)
 config = transformers.GPT2Config(
-    vocab_size=len(ids), n_embd=64, n_layer=2, n_head=2, n_positions=40
+    vocab_size=len(ids),
+    n_embd=64,
+    n_layer=2,
+    n_head=2,
+    n_positions=40,
+    bos_token_id=0,
+    eos_token_id=0,
 )
-transformers.GPT2LMHeadModel(config).save_pretrained(folder / "net")
+net = transformers.GPT2LMHeadModel(config)
+net.save_pretrained(folder / "net")
 
 # a dictionary as SAELens writes it, with the place that it is of
-rows = torch.nn.functional.normalize(torch.randn(LATENTS, 64))
+rows = torch.randn(LATENTS, 64)
+rows[0] = net.lm_head.weight[ids["w7"]].detach()
+rows = torch.nn.functional.normalize(rows)
 (folder / "sae").mkdir()
 arrays = {"W_enc": rows.T.contiguous(), "W_dec": rows / 40, "b_enc": torch.zeros(LATENTS)}
 save_file({**arrays, "b_dec": torch.zeros(64)}, folder / "sae" / "sae_weights.safetensors")
@@ -43,8 +55,8 @@ settings = {"architecture": "topk", "k": 32, "metadata": place}
 (folder / "sae" / "cfg.json").write_text(json.dumps(settings))
 
 random = np.random.default_rng(0)
-texts = [random.choice(words, 16) for _ in range(TEXTS)]
-concepts = {f"any of ten, {n}": {*words[10 * n : 10 * n + 10]} for n in range(4)}
+texts = [random.choice(words, 12) for _ in range(TEXTS)]
+concepts = {f"any of ten, {n}": {*words[10 * n : 10 * n + 10]} for n in range(2)}
 lines = ["\t".join(["text", *concepts]).replace(",", "").replace("\t", ",")]
 lines += [
     ",".join([" ".join(t), *(str(int(bool({*t} & own))) for own in concepts.values())])
@@ -52,22 +64,34 @@ lines += [
 ]
 (folder / "texts.csv").write_text("\n".join(lines))
 
-program = [sys.executable, "-c", "from theodolite.cli import main; main()", "sae", "audit"]
-ran = subprocess.run(
-    [*program, str(folder / "net"), "--module", "blocks.0.hook_resid_post", "--texts",
-     str(folder / "texts.csv"), "--sae", str(folder / "sae"), "--out", str(folder / "run"),
-     "--cache", str(folder / "cache"), "--steps", "5", "--resamples", "100",
-     "--spliced-sequences", "8", "--quiet"],
-    capture_output=True, text=True, check=False,
+sys.argv = (
+    ["theodolite", "sae", "audit", str(folder / "net"), "--module",
+     "blocks.0.hook_resid_post", "--texts", str(folder / "texts.csv"), "--sae", str(folder / "sae"),
+     "--out", str(folder / "run"), "--cache", str(folder / "cache"), "--steps", "5",
+     "--resamples", "50", "--causal", "--spliced-sequences", "8", "--quiet"]
 )  # fmt: skip
-assert ran.returncode == 0, ran.stderr
+with contextlib.suppress(SystemExit):  # as the command `theodolite` does it
+    main()
 produced = json.loads((folder / "run" / "produced.json").read_text())
 facts = dict(produced["facts"])
 print(facts)
 assert facts["latents"] == LATENTS
-assert facts["concepts told"] == "0 of 4 concepts at a false discovery rate of 5 %"
+assert facts["concepts told"] == "0 of 2 concepts at a false discovery rate of 5 %"
 file = folder / "run" / "tables" / "concepts.parquet"
 table = pyarrow.parquet.read_table(file).to_pydict()  # noqa: TID251
-assert table["draws"] == [20] * 4
+assert table["draws"] == [20] * 2
 assert "yes" not in table["answer"]
+file = folder / "run" / "tables" / "causal_effects.parquet"
+file = folder / "run" / "tables" / "causal_effects.parquet"
+effects = pyarrow.parquet.read_table(file)  # noqa: TID251
+assert "yes" not in effects.to_pydict()["answer"]
 assert "concepts told" in (folder / "run" / "report.html").read_text().lower()
+
+# a page of each latent; the planted one makes its word probable
+logits = pyarrow.parquet.read_table(folder / "run" / "tables" / "logits.parquet")  # noqa: TID251
+own = [row for row in logits.to_pylist() if row["latent"] == 0]
+assert own[0]["token"] == ids["w7"], own[0]
+pages = folder / "run" / facts["pages of latents"]
+weight = sum(path.stat().st_size for path in pages.parent.rglob("*") if path.is_file())
+print(f"{pages}: {LATENTS:,} latents in {weight / 1e6:.1f} MB")
+assert weight < 4_000 * LATENTS + 500_000

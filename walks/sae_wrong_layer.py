@@ -4,8 +4,9 @@ With the name of its place in the file it is refused; without, the report says a
 it rebuilds too little. So it does of one whose decoder is three times too large.
 """
 
+import contextlib
+import io
 import json
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -15,6 +16,8 @@ import tokenizers
 import torch
 import transformers
 from safetensors.torch import save_file  # noqa: TID251  as others write them
+
+from theodolite.cli import main
 
 folder = Path(tempfile.mkdtemp())
 words = [f"w{n}" for n in range(60)]
@@ -67,21 +70,20 @@ def save(name: str, factor: float = 1.0, **metadata: str) -> Path:
     return folder / name
 
 
-def audit(sae: Path, module: str, *more: str) -> tuple[str, str]:
+def audit(sae: Path, module: str) -> tuple[str, str]:
     """Run the command; return its errors, and the notes at the head of the report."""
     out = folder / f"{sae.name} at {module}"
-    program = [sys.executable, "-c", "from theodolite.cli import main; main()", "sae", "audit"]
-    ran = subprocess.run(
-        [*program, str(folder / "net"), "--module", module, "--texts", str(folder / "texts.csv"),
-         "--sae", str(sae), "--out", str(out), "--cache", str(folder / "cache"), "--steps", "2",
-         "--resamples", "20", "--random-dictionaries", "2", "--exploratory",
-         "--spliced-sequences", "4", "--quiet", *more],
-        capture_output=True, text=True, check=False,
+    sys.argv = (
+        ["theodolite", "sae", "audit", str(folder / "net"), "--module", module, "--texts",
+         str(folder / "texts.csv"), "--sae", str(sae), "--out", str(out), "--cache",
+         str(folder / "cache"), "--steps", "2", "--resamples", "20", "--random-dictionaries", "2",
+         "--exploratory", "--no-pages", "--spliced-sequences", "4", "--quiet"]
     )  # fmt: skip
+    with contextlib.redirect_stderr(io.StringIO()) as errors, contextlib.suppress(SystemExit):
+        main()  # as the command `theodolite` does it
     produced = out / "produced.json"
-    return ran.stderr, " ".join(
-        json.loads(produced.read_text())["notes"]
-    ) if produced.exists() else ""
+    notes = json.loads(produced.read_text())["notes"] if produced.exists() else []
+    return errors.getvalue(), " ".join(notes)
 
 
 named, silent, large = (

@@ -102,6 +102,7 @@ class RunContent:
         for file, content in self.images.items():
             with all_or_nothing(out / file) as stream:
                 stream.write(content)
+        self.produced.pages(out)
         write_record(out / PRODUCED, self.record)
 
     def _compared_evidence(self) -> list[Sequence[Sequence[Evidence]]]:

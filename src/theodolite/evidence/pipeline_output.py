@@ -19,6 +19,10 @@ def silent(what: str, done: int, total: int) -> None:
     """Ignore progress; the default callback."""
 
 
+def no_pages(run: Path) -> None:
+    """Write nothing; the default of further pages."""
+
+
 @dataclass(frozen=True)
 class WorkContext:
     """Context of a pipeline: seeds, a cache folder, a progress callback and workers."""
@@ -52,6 +56,8 @@ class Produced:
     """Further images for the run folder, by file name."""
     cards: Sequence["UnitCard"] = ()
     concept_cards: Sequence["ConceptCard"] = ()
+    pages: Callable[[Path], None] = no_pages
+    """Function that writes further pages below the run folder."""
     about: Mapping[str, float | int | str] = field(default_factory=dict)
     """Settings that distinguish the model from those it is compared with."""
     subject: Subject | None = None

@@ -4,9 +4,11 @@ A latent's effect is held against that of up to 20 latents of the same dictionar
 about as often. What a latent detects it need not cause: a copy that nothing reads detects as well.
 """
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +19,7 @@ from theodolite._stats.intervals import quantile
 from theodolite._stats.sampling import select_half
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Samples
+from theodolite.evidence.ragged import compute_starts
 from theodolite.language.concept_answers import compute_draw_p, select_discoveries
 from theodolite.language.dictionaries.objects import dictionary as as_dictionary
 from theodolite.language.dictionaries.torch_codes import Tensor, TokenDictionary
@@ -87,11 +90,31 @@ class CausalTexts:
     first: Bool[np.ndarray, " texts"]
     """Texts that everything is chosen on; effects are taken on the others."""
 
-    @property
+    @cached_property
     def text(self) -> Int[np.ndarray, " values"]:
         """Text of each active value."""
         token = np.repeat(np.arange(len(self.codes.starts) - 1), np.diff(self.codes.starts))
         return np.repeat(np.arange(len(self.ids)), [*map(len, self.ids)])[token]
+
+    @cached_property
+    def sums(self) -> Float[np.ndarray, "texts dimensions"]:
+        """Sum of the activations of each text."""
+        starts = compute_starts([*map(len, self.ids)])
+        return np.array([
+            np.sum(self.activations[first:last], axis=0, dtype=np.float64)
+            for first, last in itertools.pairwise(starts.tolist())
+        ])  # fmt: skip
+
+    def difference_of_means(
+        self, there: Bool[np.ndarray, " texts"], known: Bool[np.ndarray, " texts"]
+    ) -> Float[np.ndarray, " dimensions"]:
+        """Return the mean activation of texts with a concept minus that of texts without."""
+        lengths = np.array([*map(len, self.ids)])
+        classes = [self.first & known & (there == own) for own in (True, False)]
+        with_it, without = (
+            self.sums[rows].sum(axis=0) / max(lengths[rows].sum(), 1) for rows in classes
+        )
+        return np.asarray(with_it - without)
 
 
 def causal_effects(  # noqa: PLR0913  every argument is documented where it is used
@@ -103,6 +126,8 @@ def causal_effects(  # noqa: PLR0913  every argument is documented where it is u
     *,
     targets: Mapping[int, Sequence[int]] | None = None,
     activations: Any = None,
+    known: Bool[np.ndarray, "texts concepts"] | None = None,
+    documents: Int[np.ndarray, " texts"] | None = None,
     split_seed: int = 0,
     seed: int = 0,
 ) -> list[CausalEffect]:
@@ -117,23 +142,27 @@ def causal_effects(  # noqa: PLR0913  every argument is documented where it is u
         targets: Tokens that each concept makes likely, by its number; by default the 20 that
             occur most more often in texts with it, on the half that everything is chosen on.
         activations: Those of the module at all tokens, where they were computed before.
+        known: Where the truth is known; everywhere if not given.
+        documents: What each text was cut from; no document is on both halves.
         split_seed: Which texts everything is chosen on.
         seed: Of texts and matched latents.
     """
     flat = network.activations(ids) if activations is None else activations
     own = as_dictionary(source)
-    first = select_half(Samples(np.arange(len(ids))), split_seed)
+    first = select_half(Samples(np.arange(len(ids)), clusters=documents), split_seed)
     texts = CausalTexts(network, ids, own, flat, compute_sparse_codes(own, flat), first)
     results = []
     for latent, concept in named.items():
         random = np.random.default_rng([seed, latent])
         there = np.asarray(truth)[:, concept]
-        target = choose_target(ids, there, first) if targets is None else targets[concept]
+        labeled = np.ones(len(ids), bool) if known is None else np.asarray(known)[:, concept]
+        target = choose_target(ids, there, first & labeled) if targets is None else targets[concept]
         if not len(target):
             raise EvidenceError("target", f"no token for latent {latent}", "tokens of its concept")
         tokens = np.asarray(target, np.int64)
         results += [
-            _ablate(texts, latent, tokens, random), _steer(texts, latent, tokens, there, random)
+            _ablate(texts, latent, tokens, random),
+            _steer(texts, latent, tokens, (there, labeled), random),
         ]  # fmt: skip
     return _decide(results)
 
@@ -194,11 +223,12 @@ def _steer(
     texts: CausalTexts,
     latent: int,
     target: Int[np.ndarray, " target"],
-    there: Bool[np.ndarray, " texts"],
+    labels: tuple[Bool[np.ndarray, " texts"], Bool[np.ndarray, " texts"]],
     random: np.random.Generator,
 ) -> CausalEffect:
     reader = TargetReader(texts.network, texts.ids)
-    rows = _some(np.flatnonzero(~there & ~texts.first), random)
+    there, known = labels
+    rows = _some(np.flatnonzero(~there & known & ~texts.first), random)
     clean = reader.read(target, rows) if rows else np.zeros(0)
     values = np.where(texts.first[texts.text], texts.codes.value, 0.0)
     directions = np.asarray(texts.dictionary.rows, np.float64)
@@ -213,10 +243,7 @@ def _steer(
         moved = reader.read(target, rows, _added(size * direction / norm))
         return np.asarray(moved - clean)
 
-    token = np.repeat(np.arange(len(texts.ids)), [*map(len, texts.ids)])
-    inside, has = texts.first[token], there[token]
-    hidden = np.asarray(texts.activations[0 : len(token)], np.float64)
-    obvious = along(hidden[inside & has].mean(axis=0) - hidden[inside & ~has].mean(axis=0))
+    obvious = along(texts.difference_of_means(there, known))
     effect = _compare(texts, latent, "steering", lambda number: along(directions[number]), random)
     return replace(effect, difference_of_means=float(obvious.mean()) if len(obvious) else math.nan)
 

@@ -6,20 +6,19 @@ Behind ``theodolite sae audit``. The SAE is read from files of any known format 
 import hashlib
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal
 
 import numpy as np
-from jaxtyping import Bool, Int
 
 from theodolite._stats.draws import ENOUGH
 from theodolite._stats.sampling import select_half
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.token import TokenEvidence
-from theodolite.evidence.pipeline_output import ComparedModel, Produced, WorkContext
+from theodolite.evidence.pipeline_output import ComparedModel, Produced, WorkContext, no_pages
 from theodolite.evidence.subject import Claim, Subject
 from theodolite.language.concept_answers import concept_answers
 from theodolite.language.dictionaries.common_form import SparseDictionary
@@ -29,6 +28,13 @@ from theodolite.language.dictionaries.torch_codes import (
     TokenDictionary,
     find_device,
 )
+from theodolite.language.latent_pages import (
+    PAGES,
+    LatentPages,
+    ToldConcepts,
+    answer_concepts,
+    measure_latents,
+)
 from theodolite.language.models.activation_cache import cache_activations
 from theodolite.language.models.dictionaries import compute_sparse_codes
 from theodolite.language.models.dictionary_checks import (
@@ -37,9 +43,10 @@ from theodolite.language.models.dictionary_checks import (
     note_rebuilding,
 )
 from theodolite.language.models.hooked import HookedModel, Ids
+from theodolite.language.models.latent_logits import read_latent_logits
 from theodolite.language.models.loading import LanguageModel, load_language_model, randomize_weights
 from theodolite.language.models.place_names import find_place
-from theodolite.language.models.token_evidence import SequenceLabels, TokenSettings, token_ids
+from theodolite.language.models.token_evidence import SequenceLabels, TokenSettings
 from theodolite.language.models.trained_dictionaries import train_dictionary
 from theodolite.language.sae_baselines import (
     BASELINE_DESCRIPTIONS,
@@ -49,40 +56,13 @@ from theodolite.language.sae_baselines import (
     Layer,
     find_unavailable_baselines,
 )
+from theodolite.language.text_rows import ConceptTexts, select_labels, tokenize_texts
 from theodolite.pipelines.feature_pass import compute_weights_digest
 
 FEWEST_TEXTS = 8
 """Texts with and without a concept, in each half, below which nothing is said of it."""
-MAX_SENTENCES = 20
-"""Concepts of which the report has a sentence; the table has all."""
 LATENTS_PER_ACTIVE = 72
 """Number of latents per active one, if ``active`` is not given."""
-
-
-@runtime_checkable
-class ConceptTexts(Protocol):
-    """Data set of texts with concept labels."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def texts(self) -> Sequence[str]: ...
-    @property
-    def concepts(self) -> Sequence[str]: ...
-    @property
-    def truth(self) -> Bool[np.ndarray, "texts concepts"]: ...
-    @property
-    def known(self) -> Bool[np.ndarray, "texts concepts"]: ...
-    @property
-    def at_end(self) -> Bool[np.ndarray, " texts"]:
-        """Whether a text that is too long loses its beginning."""
-
-    @property
-    def documents(self) -> Int[np.ndarray, " texts"] | None: ...
-    @property
-    def notes(self) -> Sequence[str]: ...
-    @property
-    def digests(self) -> Mapping[str, str] | None: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,6 +102,11 @@ class LanguageFeaturesPipeline:
     exploratory: bool = False
     """Whether to go on where too few random SAEs or texts can give no verdict."""
 
+    causal: bool = False
+    """Whether to ablate and steer the latent that tells each concept best."""
+    pages: bool = False
+    """Whether to write a page of each latent below the run folder."""
+
     def make(self, data: ConceptTexts, context: WorkContext) -> Produced:
         """Return the evidence of the SAE and of its baselines."""
         if len(context.seeds) != 1:
@@ -138,7 +123,8 @@ class LanguageFeaturesPipeline:
         context.progress(f"dictionaries, about {_estimate(seconds, self, beside)}", 0, 1)
         others = self._others(replace(work, settings=settings), context)
         evidence = others.evidence(dictionary, active, beside)
-        concepts = _answer_concepts(evidence["dictionary"])
+        concepts = self._answer(evidence["dictionary"], work, context)
+        tables = concepts.tables | self._logits(work)
         missing = (f"Not compared with {n}: {reason}." for n, reason in reasons.items())
         notes = self._notes(data, work)
         return Produced(
@@ -156,12 +142,61 @@ class LanguageFeaturesPipeline:
                 *notes,
                 *missing,
             ),
-            facts=[*_facts(layer, dictionary, active), *rebuilds.facts, *concepts.facts],
-            tables=concepts.tables,
+            facts=[*self._facts(work, active), *rebuilds.facts, *concepts.facts],
+            tables=tables,
+            pages=self._pages(evidence, work, tables, context),
             inputs=self._digests(data),
             subject=self._subject(data, dictionary.latents, active),
             claim=Claim("These latents tell these concepts", samples="sequences"),
         )
+
+    def _answer(
+        self, evidence: TokenEvidence, work: "PreparedAudit", context: WorkContext
+    ) -> ToldConcepts:
+        """Answer for concepts, and measure what their latents cause."""
+        if evidence.chance_pooled is None:
+            return ToldConcepts()
+        answers = concept_answers(evidence)
+        concepts = answer_concepts(answers)
+        if not self.causal:
+            return concepts
+        context.progress("effects of latents", 0, 1)
+        measured = measure_latents(
+            work.layer, work.dictionary, work.labels, answers, context.seeds[0]
+        )
+        return ToldConcepts(
+            [*concepts.facts, *measured.facts], [*concepts.notes, *measured.notes],
+            concepts.tables | measured.tables,
+        )  # fmt: skip
+
+    def _facts(self, work: "PreparedAudit", active: int) -> list[tuple[str, float | int | str]]:
+        layer, pages = work.layer, [("pages of latents", PAGES)] if self.pages else []
+        return [
+            ("sequences", len(layer.ids)),
+            ("tokens", len(layer.activations)),
+            ("latents", work.dictionary.latents),
+            ("latents active at a token, mean", active),
+            *pages,
+        ]
+
+    def _logits(self, work: "PreparedAudit") -> dict[str, Any]:
+        logits = read_latent_logits(work.layer.network, work.dictionary) if self.pages else None
+        return {} if logits is None else {"logits": logits.to_columns()}
+
+    def _pages(
+        self,
+        evidence: Mapping[str, TokenEvidence],
+        work: "PreparedAudit",
+        tables: Mapping[str, Any],
+        context: WorkContext,
+    ) -> Callable[[Path], None]:
+        if not self.pages:
+            return no_pages
+        title = f"Latents of a dictionary of {self.model.stem}, {self.module}"
+        return LatentPages(
+            evidence["dictionary"], evidence, work.loaded.tokenizer, tables, title,
+            context.seeds[0],
+        )  # fmt: skip
 
     def _others(self, work: "PreparedAudit", context: WorkContext) -> ComparedDictionaries:
         layer, seed = work.layer, context.seeds[0]
@@ -179,9 +214,12 @@ class LanguageFeaturesPipeline:
         if self.dictionary is not None:
             saved = read_dictionary(self.dictionary, self.dictionary_kind)
         loaded = load_language_model(self.model, device=device, dtype=self.dtype)
-        rows, ids = _ids(loaded, data, self.most_tokens)
+        rows, ids = tokenize_texts(loaded, data, self.most_tokens)
         settings = self._settings(seed, splice=loaded.causal, context=context)
-        labels = settings.keep_null_texts(_labels(data, rows), len(ids))
+        labels = settings.keep_null_texts(select_labels(data, rows), len(ids))
+        if self.causal and not (loaded.causal and len(data.concepts)):
+            got = "no concepts" if loaded.causal else "an encoder"
+            raise EvidenceError("causal", got, "concepts and a network with a next token")
         if not loaded.causal and not len(data.concepts):
             needed = "a column of 0 and 1 for a concept"
             raise EvidenceError("texts", "no concepts, and no next token to predict", needed)
@@ -303,31 +341,6 @@ class PreparedAudit:
     findings: tuple[str, ...]
 
 
-def _ids(
-    loaded: LanguageModel, data: ConceptTexts, most: int
-) -> tuple[Int[np.ndarray, " rows"], list[list[int]]]:
-    """Return the tokens of all non-empty texts, and which texts these are."""
-    ids = [
-        token_ids(loaded.tokenizer, [text], most, "left" if at_end else "right")[0]
-        for text, at_end in zip(data.texts, data.at_end.tolist(), strict=True)
-    ]
-    rows = np.array([number for number, own in enumerate(ids) if own], int)
-    if len(rows) < 2:
-        raise EvidenceError("texts", f"{len(rows)} with any token", "two or more")
-    some = [ids[row] for row in rows]
-    loaded.check_fits(some)
-    return rows, some
-
-
-def _labels(data: ConceptTexts, rows: Int[np.ndarray, " rows"]) -> SequenceLabels:
-    documents = None if data.documents is None else np.asarray(data.documents)[rows]
-    if not len(data.concepts):
-        return SequenceLabels(documents=documents)
-    return SequenceLabels(
-        truth=data.truth[rows], known=data.known[rows], concepts=data.concepts, documents=documents
-    )
-
-
 def _mean_active(dictionary: TokenDictionary, layer: Layer) -> tuple[int, float]:
     """Return the mean number of active latents per token, which baselines must match, and the
     seconds that a million tokens take."""
@@ -338,36 +351,7 @@ def _mean_active(dictionary: TokenDictionary, layer: Layer) -> tuple[int, float]
     return active, seconds * len(layer.activations)
 
 
-@dataclass(frozen=True, eq=False)
-class ToldConcepts:
-    """The answers for concepts, as the report and the run folder have them."""
-
-    facts: list[tuple[str, float | int | str]]
-    notes: list[str]
-    tables: dict[str, dict[str, list[Any]]]
-
-
-def _answer_concepts(evidence: TokenEvidence) -> ToldConcepts:
-    if evidence.chance_pooled is None:
-        return ToldConcepts([], [], {})
-    answers = concept_answers(evidence)
-    facts: list[tuple[str, float | int | str]] = [("concepts told", answers.headline)]
-    sentences = [own.sentence for own in answers.answers]
-    return ToldConcepts(facts, sentences[:MAX_SENTENCES], {"concepts": answers.to_columns()})
-
-
 def _estimate(seconds: float, own: LanguageFeaturesPipeline, beside: Sequence[Baseline]) -> str:
     """Return how long it takes to encode all tokens by all dictionaries, from a part of them."""
     whole = seconds * (own.random_dictionaries + 2 + len(beside))
     return f"{whole / 60:.0f} minutes" if whole >= 90 else f"{max(whole, 1):.0f} seconds"
-
-
-def _facts(
-    layer: Layer, dictionary: TokenDictionary, active: int
-) -> list[tuple[str, float | int | str]]:
-    return [
-        ("sequences", len(layer.ids)),
-        ("tokens", len(layer.activations)),
-        ("latents", dictionary.latents),
-        ("latents active at a token, mean", active),
-    ]

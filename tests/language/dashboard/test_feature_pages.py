@@ -21,6 +21,8 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Predicates
 from theodolite.evidence.ragged import Ragged
 from theodolite.ext import feature_pages
+from theodolite.language.dashboard.material import MeasuredEffect
+from theodolite.language.models.latent_logits import LatentLogits
 from theodolite.language.texts.vocabulary import Vocabulary
 
 LATENTS = 24
@@ -43,6 +45,11 @@ def evil_pages(folder: Path, **options: Any) -> Path:
             for name in ("random directions", "<img src=x onerror=window.ran=10>\u202e")
         },
         explanations=evil_explanations(), judgments=evil_judgments(LATENTS),
+        logits=LatentLogits(
+            np.arange(LATENTS * 6).reshape(LATENTS, 6) % len(vocabulary),
+            np.tile(np.array([3, 2, 1, -1, -2, -3], np.float32), (LATENTS, 1)),
+        ),
+        effects={0: [MeasuredEffect("steering", str(EVIL[0]), "no", str(EVIL[1]))]},
         title="<script>window.ran=9</script>\u202e", **options,
     )  # fmt: skip
 
@@ -159,6 +166,29 @@ def test_the_list_is_searched_ordered_and_filtered(browser: Any, in_blocks: Path
     page.go_back()
     page.wait_for_selector("#dictionary:not([hidden])")
     visit.close()
+
+
+def test_features_are_found_by_their_words_and_effects(browser: Any, tmp_path: Path) -> None:
+    words = Vocabulary.of(["sea", " ship", " port", " tea"])
+    logits = LatentLogits(np.array([[3, 0]] * 7 + [[1, 0]]), np.full((8, 2), 0.5, np.float32))
+    effects = {2: [MeasuredEffect("ablation", "the sea", "yes", "It moves the target.")]}
+    evidence = drawn_codes(np.full(60, 5), 8, 2, 3)
+    path = feature_pages(evidence, words, tmp_path, logits=logits, effects=effects)
+    visit = Visit(browser, path)
+    page, numbers = visit.page, "#list tbody th a"
+    page.wait_for_selector("#list-body[data-ready]")
+    page.fill("#list input", "TEA")
+    page.locator("#list [role=status]", has_text="7 found among 8").wait_for()
+    page.fill("#list input", "")
+    page.select_option("#list select", "effect")
+    assert page.locator(numbers).all_inner_texts() == ["2"]
+    text = visit.feature(2)
+    assert "What it causes" in text and "It moves the target." in text
+    first = page.locator(".logits ol").first.inner_text()
+    assert first.split() == ["tea", "0.500"]
+    visit.close()
+    with pytest.raises(EvidenceError, match="8 latents"):
+        feature_pages(drawn_codes(np.full(60, 5), 9, 2, 3), words, tmp_path / "b", logits=logits)
 
 
 def test_marks_have_grades_and_numbers(browser: Any, one_file: Path) -> None:

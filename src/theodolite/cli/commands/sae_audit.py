@@ -52,6 +52,8 @@ def sae_audit(
     allow_other_place: Annotated[
         bool, option("Continue where the SAE names another location")
     ] = False,
+    causal: Annotated[bool, option("Ablate and steer the best latent of each concept")] = False,
+    pages: Annotated[bool, option("Write a page of each latent")] = True,
     exploratory: Annotated[bool, option("Continue with too little data for a verdict")] = False,
     seed: opt.Seed = 0,
     resamples: opt.Resamples = 300,
@@ -76,6 +78,7 @@ def sae_audit(
         "active": active, "steps": steps, "random_dictionaries": random_dictionaries,
         "spliced_sequences": spliced_sequences, "null_texts": null_texts, "device": device,
         "dtype": dtype, "allow_other_place": allow_other_place, "exploratory": exploratory,
+        "causal": causal, "pages": pages,
     }  # fmt: skip
     if sae:
         pipeline |= {"dictionary": places[2], "dictionary_kind": sae_format}

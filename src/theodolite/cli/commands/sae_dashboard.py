@@ -1,10 +1,11 @@
 """The command that writes pages of the latents of a sparse autoencoder (SAE)."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from theodolite._storage.tables import read_parquet
 from theodolite.cli.options import argument, check_there, option
 from theodolite.errors import EvidenceError
 from theodolite.evidence.files import load
@@ -12,16 +13,10 @@ from theodolite.evidence.kinds.judgment import JudgmentEvidence
 from theodolite.evidence.shards import InMemoryShards, Shards
 from theodolite.evidence.store import is_stored, stored
 from theodolite.language.dashboard.pages import feature_pages
+from theodolite.language.latent_pages import COMPARED, PAGE_TABLES, read_page_tables
 from theodolite.language.texts.explanations import load_explanations
 from theodolite.language.texts.tokenizer_file import read_vocabulary
 from theodolite.language.texts.vocabulary import Vocabulary
-
-COMPARED = {
-    "random": "random directions",
-    "frozen_decoder": "random directions, encoder trained",
-    "untrained": "a dictionary of the untrained network",
-}
-"""Baselines that a run compares with its SAE, and how a page calls them."""
 
 
 def sae_dashboard(
@@ -48,15 +43,17 @@ def sae_dashboard(
 ) -> None:
     """Write pages of an SAE and of each of its latents, to be read without a server.
 
-    Of a run folder, the baselines that the run evaluated are shown as well.
+    Of a run folder, the baselines, effects and logits that are in it are shown as well.
     """
     place, compared = _evidence_and_baselines(evidence)
+    options = read_page_tables(_tables(evidence))
+    if explanations is not None:
+        options["explanations"] = load_explanations(explanations)
     page = feature_pages(
         _tokens(place),
         Vocabulary.load(vocabulary or place) if tokenizer is None else read_vocabulary(tokenizer),
         out,
         beside=compared | dict(_parse_beside(pair) for pair in beside or ()),
-        explanations=() if explanations is None else load_explanations(explanations),
         judgments=None if judgments is None else _judgments(judgments),
         title=title,
         strongest=strongest,
@@ -64,6 +61,7 @@ def sae_dashboard(
         width=width,
         seed=seed,
         overwrite=overwrite,
+        **options,
     )
     size = sum(path.stat().st_size for path in page.parent.rglob("*") if path.is_file())
     typer.echo(f"page: {page} ({size / 1e6:,.1f} MB with what lies beside it)")
@@ -80,6 +78,14 @@ def _evidence_and_baselines(folder: Path) -> tuple[Path, dict[str, Shards]]:
         for name, says in COMPARED.items()
     }
     return own[0], {says: _tokens(place) for says, place in places.items() if place.is_dir()}
+
+
+def _tables(folder: Path) -> dict[str, dict[str, list[Any]]]:
+    return {
+        path.stem: read_parquet(path)
+        for path in sorted((folder / "tables").glob("*.parquet"))
+        if path.stem in PAGE_TABLES
+    }
 
 
 def _tokens(folder: Path) -> Shards:

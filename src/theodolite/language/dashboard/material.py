@@ -10,6 +10,7 @@ from theodolite.errors import printable
 from theodolite.evidence.axes import Latents
 from theodolite.language.dashboard.nulls import FeatureScore
 from theodolite.language.dashboard.peaks import Activity
+from theodolite.language.models.latent_logits import LatentLogits
 from theodolite.language.texts.explanations import LatentExplanation
 from theodolite.language.texts.vocabulary import Vocabulary
 
@@ -17,6 +18,8 @@ MAX_LABEL_CHARS = 160
 """Largest number of characters of a label in the list of latents."""
 MAX_TEXT_CHARS = 2_000
 """Largest number of characters of an explanation on a latent's page."""
+MAX_WORDS, MAX_WORD_CHARS = 5, 24
+"""Tokens of each kind by which a latent is found in the list, and their largest length."""
 SHAPES = {
     "capitalized": "capitalized", "all capitals": "in capitals", "lower": "in small letters",
     "digit": "digits", "punctuation": "punctuation", "non-ASCII": "characters beyond ASCII",
@@ -57,6 +60,16 @@ class Judged:
     judge: str
 
 
+@dataclass(frozen=True)
+class MeasuredEffect:
+    """What ablating or steering a latent did to the tokens it is said to stand for."""
+
+    act: str
+    concept: str
+    answer: str
+    sentence: str
+
+
 @dataclass(frozen=True, eq=False)
 class FeatureMaterial:
     """Content of the pages of a dashboard: the latents of an SAE with scores and explanations.
@@ -74,6 +87,8 @@ class FeatureMaterial:
     """Best formula found for each latent, by its number."""
     explanations: Mapping[int, Sequence[LatentExplanation]] = field(default_factory=dict)
     answers: Mapping[int, Sequence[Judged]] = field(default_factory=dict)
+    logits: LatentLogits | None = None
+    effects: Mapping[int, Sequence[MeasuredEffect]] = field(default_factory=dict)
     notes: Sequence[str] = ()
     """Notes for the reader."""
 
@@ -112,4 +127,26 @@ class FeatureMaterial:
         ]  # fmt: skip
         if answers:
             texts["answers"] = answers
+        effects = [
+            [printable(own.act, 40), printable(own.concept, MAX_LABEL_CHARS),
+             printable(own.answer, 40), printable(own.sentence, MAX_TEXT_CHARS)]
+            for own in self.effects.get(latent, ())
+        ]  # fmt: skip
+        if effects:
+            texts["effects"] = effects
         return texts
+
+    def words(self, latent: int, peaks: Sequence[int]) -> list[str]:
+        """Return the tokens at which a latent is strongest, and those it makes most probable.
+
+        ``peaks`` are tokens, the strongest first; each list is one text, which is searched.
+        """
+        most = self.logits is not None and self.logits.tokens[latent, :MAX_WORDS].tolist()
+        return [
+            " ".join(dict.fromkeys(self._word(token) for token in tokens))
+            for tokens in (list(dict.fromkeys(peaks))[:MAX_WORDS], most or [])
+        ]
+
+    def _word(self, token: int) -> str:
+        text = self.vocabulary[token][: 2 * MAX_WORD_CHARS].decode("utf-8", "replace")
+        return printable(text.strip(), MAX_WORD_CHARS)

@@ -14,17 +14,23 @@ from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import require_ragged
 from theodolite.evidence.shards import InMemoryShards, Shards
 from theodolite.language.dashboard.judge_responses import compute_judge_score, group_answers
-from theodolite.language.dashboard.material import FeatureMaterial, Judged, describe_formula
+from theodolite.language.dashboard.material import (
+    FeatureMaterial,
+    Judged,
+    MeasuredEffect,
+    describe_formula,
+)
 from theodolite.language.dashboard.nulls import (
     FeatureNull,
     FeatureScore,
     compute_bars,
     compute_bars_by_rate,
 )
-from theodolite.language.dashboard.peaks import check_ids, find_peaks
+from theodolite.language.dashboard.peaks import Activity, check_ids, find_peaks
 from theodolite.language.dashboard.summary import RANDOM
 from theodolite.language.dashboard.windows import choose_contexts, read_windows, split_into_batches
 from theodolite.language.dashboard.writer import BLOCK_LATENTS, MAX_TOKEN_BYTES, PAGE, write_pages
+from theodolite.language.models.latent_logits import LatentLogits
 from theodolite.language.sae.token_overlaps import TokenOverlaps, compute_token_overlaps
 from theodolite.language.texts.explanations import LatentExplanation
 from theodolite.language.texts.predicates import token_predicates
@@ -38,6 +44,10 @@ MAX_TOKENS_FOR_PREDICATES = 1 << 20
 DEALT_OUT = "codes dealt out"
 SINGLE = "single_token"
 LIKE = "formulas of like features"
+LOGITS = (
+    "Tokens that a feature makes more or less probable are read off the direct path from its "
+    "direction to the output, past all later layers. A measured effect goes through them."
+)
 Tokens = TokenEvidence | Shards
 
 
@@ -50,6 +60,8 @@ def feature_pages(  # noqa: PLR0913  options are keywords
     explanations: Sequence[LatentExplanation] = (),
     judgments: JudgmentEvidence | None = None,
     scores: Sequence[FeatureScore] = (),
+    logits: LatentLogits | None = None,
+    effects: Mapping[int, Sequence[MeasuredEffect]] | None = None,
     title: str = "A dictionary of features",
     strongest: int = 20,
     per_tenth: int = 2,
@@ -76,6 +88,8 @@ def feature_pages(  # noqa: PLR0913  options are keywords
         explanations: What latents are said to stand for.
         judgments: Answers of judges about these latents and sequences.
         scores: Further numbers of each feature, with their nulls.
+        logits: Tokens that each feature makes more and less probable.
+        effects: Measured effects of ablating and steering features, by number.
         title: Of the dictionary.
         strongest: Contexts with the largest values, of each feature.
         per_tenth: Contexts drawn from each tenth of its values.
@@ -94,6 +108,8 @@ def feature_pages(  # noqa: PLR0913  options are keywords
     activity = find_peaks(shards, strongest, seed, len(vocabulary))
     others = {name: _shards(own, f"beside {name!r}") for name, own in (beside or {}).items()}
     formulas, overlap = _formulas(shards, others, seed)
+    if logits is not None:
+        _check_logits(logits, activity, len(vocabulary))
     answers: dict[int, list[Judged]] = {}
     judged = np.zeros((0, 2), np.int64)
     every = [*overlap, *scores]
@@ -103,7 +119,8 @@ def feature_pages(  # noqa: PLR0913  options are keywords
     latents = shards.first().latents  # type: ignore[attr-defined]
     material = FeatureMaterial(
         printable(title, 300), latents, vocabulary, activity, every, formulas,
-        _by_latent(explanations, latents), answers, _notes(shards, overlap, others),
+        _by_latent(explanations, latents), answers, logits, effects or {},
+        [*_notes(shards, overlap, others), *([LOGITS] if logits is not None else [])],
     )  # fmt: skip
     contexts = choose_contexts(activity, per_tenth, judged)
     parts = (
@@ -123,6 +140,15 @@ def _check(vocabulary: Vocabulary, numbers: tuple[int, int, int, int, int]) -> N
             raise EvidenceError(name, repr(value), "a whole number")
         if not low <= value <= high:
             raise EvidenceError(name, f"{value}", f"{low} to {high:,}")
+
+
+def _check_logits(logits: LatentLogits, activity: Activity, words: int) -> None:
+    latents = len(activity.active_tokens)
+    if len(logits.tokens) != latents:
+        raise EvidenceError("logits", f"{len(logits.tokens):,} latents", f"{latents:,}")
+    if logits.tokens.size and not 0 <= logits.tokens.min() <= logits.tokens.max() < words:
+        got = f"tokens {logits.tokens.min():,} to {logits.tokens.max():,}"
+        raise EvidenceError("logits", got, f"0 to {words - 1:,}, as the vocabulary has")
 
 
 def _shards(evidence: Tokens, what: str) -> Shards:

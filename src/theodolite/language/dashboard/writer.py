@@ -8,7 +8,7 @@ import numpy as np
 from theodolite.language.dashboard.blocks import BlockWriter, pack_block
 from theodolite.language.dashboard.material import FeatureMaterial
 from theodolite.language.dashboard.summary import summarize_dashboard
-from theodolite.language.dashboard.windows import Contexts, Windows
+from theodolite.language.dashboard.windows import STRONGEST, Contexts, Windows
 from theodolite.report.page import TEMPLATES as SHARED
 from theodolite.report.page import write_page
 
@@ -38,13 +38,15 @@ def write_pages(
         one_file: Whether everything goes into the page.
     """
     blocks = BlockWriter(None if one_file else folder / BLOCKS, {})
-    blocks.add("list", _list_block(material))
     used = np.zeros(len(material.vocabulary), bool)
+    words: list[list[str]] = []
     for low, high, contexts, windows in batches:
         for first in range(low, high, BLOCK_LATENTS):
             last = min(first + BLOCK_LATENTS, high)
             name = f"features-{first // BLOCK_LATENTS:04d}"
             blocks.add(name, _feature_block(material, contexts, windows, (first, last), used))
+            words += _list_words(material, contexts, windows, (first, last))
+    blocks.add("list", _list_block(material, words))
     blocks.add("vocabulary", _vocabulary_block(material, used))
     content = summarize_dashboard(material) | {
         "blocks": blocks.inside,
@@ -59,9 +61,27 @@ def write_pages(
     )  # fmt: skip
 
 
-def _list_block(material: FeatureMaterial) -> str:
+def _list_words(
+    material: FeatureMaterial, contexts: Contexts, windows: Windows, ends: tuple[int, int]
+) -> list[list[str]]:
+    """Return the words by which each of some consecutive latents is found."""
+    some = contexts.of(*ends)
+    strong = np.flatnonzero(contexts.group[some] == STRONGEST) + some.start
+    peaks: list[list[int]] = [[] for _ in range(*ends)]
+    tokens = windows.tokens[strong, windows.peak[strong]]
+    for latent, token in zip(contexts.latent[strong].tolist(), tokens.tolist(), strict=True):
+        peaks[latent - ends[0]].append(token)
+    return [material.words(latent, peaks[latent - ends[0]]) for latent in range(*ends)]
+
+
+def _list_block(material: FeatureMaterial, words: list[list[str]]) -> str:
     activity = material.activity
     texts = {
+        "words": words,
+        "effects": {
+            latent: [[own.act, own.answer] for own in effects]
+            for latent, effects in material.effects.items()
+        },
         "labels": [material.label(latent) for latent in range(len(material))],
         "names": bool(material.latents.names),
         "tokens": activity.tokens,
@@ -117,6 +137,11 @@ def _feature_block(
     for number, score in enumerate(material.scores):
         bars = [np.asarray(null.bar, np.float32)[first:last] for null in score.nulls]
         arrays[f"bars {number}"] = np.stack(bars).ravel()
+    if material.logits is not None:
+        ids = material.logits.tokens[first:last]
+        used[ids] = True
+        arrays["logit tokens"] = ids.astype(np.uint32).ravel()
+        arrays["logits"] = material.logits.values[first:last].astype(np.float32).ravel()
     return pack_block({"first": first, "texts": texts}, arrays)
 
 

@@ -44,6 +44,7 @@ class FeatureList {
     });
     const only = made("select", {}, made("option", { value: "all" }, "all"),
       made("option", { value: "alive" }, "active at some token"), made("option", { value: "dead" }, "never active"));
+    if (Object.keys(this.effects).length) only.append(made("option", { value: "effect" }, "measured for effects"));
     this.columns.forEach((score, i) => score.nulls.forEach(([name], j) => {
       only.append(made("option", { value: `2 ${i} ${j}` }, `beat ${name}`));
     }));
@@ -72,12 +73,12 @@ class FeatureList {
 
   rows() {
     const wanted = this.typed.trim().toLowerCase();
-    this.lowered ??= this.labels.map((label) => label.toLowerCase());
+    this.lowered ??= this.labels.map((label, row) => [label, ...this.words[row]].join("\n").toLowerCase());
     const [mark_, score, null_] = this.only.split(" ").map(Number);
     const rows = [];
     for (let row = 0; row < this.n; row++) {
       if (this.only === "alive" ? this.rate[row] === 0 : this.only === "dead" ? this.rate[row] > 0
-        : this.only !== "all" && this.mark(score, null_, row) !== mark_) continue;
+        : this.only === "effect" ? !this.effects[row] : this.only !== "all" && this.mark(score, null_, row) !== mark_) continue;
       if (wanted && !this.lowered[row].includes(wanted) && !String(row).startsWith(wanted)) continue;
       rows.push(row);
     }
@@ -112,9 +113,14 @@ class FeatureList {
   }
 
   row(row) {
-    const label = this.labels[row];
-    const element = made("tr", {}, made("th", { scope: "row" }, made("a", { href: `#feature-${row}` }, String(row))),
-      made("td", { className: "label-text" }, label ? isolated(label) : made("span", { className: "soft" }, this.rate[row] ? "–" : "never active")),
+    const label = this.labels[row], [peaks, raised] = this.words[row];
+    const said = made("td", { className: "label-text" },
+      label ? isolated(label) : made("span", { className: "soft" }, this.rate[row] ? "–" : "never active"));
+    const under = (what, text) => text && said.append(made("span", { className: "under" }, what, isolated(text)));
+    under("strongest at: ", peaks);
+    under("makes probable: ", raised);
+    for (const [act, answer] of this.effects[row] ?? []) under(`effect of ${act}: `, answer);
+    const element = made("tr", {}, made("th", { scope: "row" }, made("a", { href: `#feature-${row}` }, String(row))), said,
       made("td", { className: "number" }, percent(this.rate[row])));
     this.columns.forEach((score, i) => {
       element.append(made("td", { className: "number" }, made("span", { className: "value" }, scored(score, score.values[row]))));

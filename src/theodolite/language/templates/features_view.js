@@ -95,6 +95,30 @@ function scoreTable(part, row, feature) {
     made("tbody", {}, ...rows)));
 }
 
+function effectTable(effects) {
+  if (!effects.length) return [];
+  const heads = ["act", "concept", "causes it?", "measured"].map((text) => made("th", { scope: "col" }, text));
+  const rows = effects.map(([act, concept, answer, sentence]) => made("tr", {}, made("th", { scope: "row" }, act),
+    made("td", {}, isolated(concept)), made("td", {}, mark({ yes: 2, no: 1 }[answer] ?? 0)), made("td", {}, sentence)));
+  return [made("h3", {}, "What it causes"), made("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": "Effects" },
+    made("table", { className: "effects" }, made("thead", {}, made("tr", {}, ...heads)), made("tbody", {}, ...rows)))];
+}
+
+// The tokens it raises most, and those it lowers most.
+function logitLists(part, row) {
+  const values = part.arrays.get("logits"), most = values ? values.length / part.texts.texts.length : 0;
+  if (!most) return [];
+  const ids = part.arrays.get("logit tokens").subarray(row * most, (row + 1) * most);
+  const own = [...values.subarray(row * most, (row + 1) * most)].map((value, i) => [ids[i], value]);
+  const column = (title, some) => made("div", {}, made("h4", {}, title), made("ol", {}, ...some.map(([id, value]) =>
+    made("li", {}, made("bdi", { dir: "auto", className: "token" }, ...grouped(words, [id]).flatMap(shown)),
+      made("span", { className: "number" }, amount(value))))));
+  return [made("h3", {}, "What it does to the next token, directly"),
+    made("p", { className: "soft" }, "Change of the logit by one unit of its value, past all later layers."),
+    made("div", { className: "logits" }, column("More probable", own.slice(0, most / 2)),
+      column("Less probable", own.slice(most / 2).reverse()))];
+}
+
 function verdictOf(feature) {
   const at = list.columns.flatMap((score, i) => score.nulls.map(([name], j) => [name, i, j]))
     .find(([name]) => name === "random directions");
@@ -149,6 +173,7 @@ async function showFeature(feature) {
   const title = list.label(feature) || (list.rate[feature] ? "not described" : "never active");
   const children = [turn(feature, "Features"), made("h2", {}, `Feature ${feature}: `, isolated(title)),
     made("p", { className: "bottomline" }, verdictOf(feature)), facts(texts, feature), scoreTable(part, row, feature)];
+  children.push(...effectTable(texts.effects ?? []), ...logitLists(part, row));
   if (of(STRONGEST).length) children.push(made("h3", {}, "Where it is strongest"), key(), contextList(of(STRONGEST), largest));
   const tenths = [10, 9, 8, 7, 6, 5, 4, 3, 2, 1].filter((number) => of(number).length);
   if (tenths.length) {

@@ -1,0 +1,169 @@
+"""Concepts and single latents in a run: answers, measured effects, pages of latents."""
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from theodolite._stats.sampling import select_half
+from theodolite.evidence.axes import Samples
+from theodolite.evidence.kinds.token import TokenEvidence
+from theodolite.language.causal_effects import CausalEffect, causal_effects, choose_target
+from theodolite.language.concept_answers import ConceptAnswers
+from theodolite.language.dashboard.material import MeasuredEffect
+from theodolite.language.dashboard.pages import feature_pages
+from theodolite.language.dashboard.summary import RANDOM
+from theodolite.language.dictionaries.torch_codes import TokenDictionary
+from theodolite.language.models.latent_logits import LatentLogits
+from theodolite.language.models.token_evidence import SequenceLabels
+from theodolite.language.sae_baselines import Layer
+from theodolite.language.texts.explanations import LatentExplanation
+from theodolite.language.texts.tokenizer_file import build_vocabulary
+from theodolite.language.texts.vocabulary import Vocabulary
+
+FOLDER = "latents"
+"""Folder of the pages in a run."""
+PAGES = f"{FOLDER}/index.html"
+PAGE_TABLES = ("logits", "causal_effects", "concepts")
+"""Tables of a run that pages show."""
+ACTS = ("ablation", "steering")
+MAX_SENTENCES = 20
+"""Concepts of which the report has a sentence; the table has all."""
+CONTEXTS, PER_TENTH = 10, 1
+"""Contexts of a latent: with its largest values, and from each tenth of them; 24,576 latents take
+about 30 MB."""
+COMPARED = {
+    "random": RANDOM,
+    "frozen_decoder": "random directions, encoder trained",
+    "untrained": "a dictionary of the untrained network",
+}
+"""Baselines that a run compares with its SAE, and how a page calls them."""
+
+
+@dataclass(frozen=True, eq=False)
+class ToldConcepts:
+    """Answers for concepts, or effects of their latents, as the report and the run folder have
+    them."""
+
+    facts: list[tuple[str, float | int | str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    tables: dict[str, dict[str, list[Any]]] = field(default_factory=dict)
+
+
+def answer_concepts(answers: ConceptAnswers | None) -> ToldConcepts:
+    """Return the answers for all concepts; nothing where there are no random dictionaries."""
+    if answers is None:
+        return ToldConcepts()
+    facts: list[tuple[str, float | int | str]] = [("concepts told", answers.headline)]
+    sentences = [own.sentence for own in answers.answers]
+    return ToldConcepts(facts, sentences[:MAX_SENTENCES], {"concepts": answers.to_columns()})
+
+
+def measure_latents(
+    layer: Layer,
+    dictionary: TokenDictionary,
+    labels: SequenceLabels,
+    answers: ConceptAnswers,
+    seed: int,
+) -> ToldConcepts:
+    """Ablate and steer the best latent of each concept, beside latents as often active."""
+    if layer.network.rebuilt is not None:
+        why = "Effects were not measured: the dictionary rebuilds another activation."
+        return ToldConcepts(notes=[why])
+    truth = np.asarray(labels.truth)
+    known = np.ones(truth.shape, bool) if labels.known is None else np.asarray(labels.known)
+    first = select_half(Samples(np.arange(len(truth)), clusters=labels.documents), 0)
+    named: dict[int, int] = {}
+    targets: dict[int, list[int]] = {}
+    for concept in np.argsort([-own.value for own in answers.answers]).tolist():
+        latent, rows = answers.answers[concept].latent, first & known[:, concept]
+        if latent >= 0 and latent not in named:
+            targets[concept] = choose_target(layer.ids, truth[:, concept], rows)
+            named |= {latent: concept} if targets[concept] else {}
+    effects = causal_effects(
+        layer.network, layer.ids, dictionary, truth, named, targets=targets,
+        activations=layer.activations, known=known, documents=labels.documents, seed=seed,
+    )  # fmt: skip
+    names = [answers.answers[named[own.latent]].concept for own in effects]
+    yes = [sum(own.answer == "yes" for own in effects if own.act == act) for act in ACTS]
+    facts: list[tuple[str, float | int | str]] = [
+        (f"latents whose {act} moves what they are named after", f"{n} of {len(named)}")
+        for act, n in zip(ACTS, yes, strict=True)
+    ]
+    notes = [own.sentence for own in effects if own.answer == "yes"]
+    without = [answers.answers[c].concept for c, own in targets.items() if not own]
+    if without:
+        notes.append(f"No token is typical of {', '.join(without)}: no effect was measured.")
+    return ToldConcepts(facts, notes, {"causal_effects": _to_columns(effects, names)})
+
+
+def _to_columns(effects: Sequence[CausalEffect], concepts: Sequence[str]) -> dict[str, list[Any]]:
+    names = ("latent", "act", "effect", "low", "high", "difference_of_means", "p", "adjusted_p",
+             "answer", "texts", "sentence")  # fmt: skip
+    return {
+        "concept": [*concepts],
+        **{name: [getattr(own, name) for own in effects] for name in names},
+        "matched": [len(own.matched) for own in effects],
+        "best_matched": [float(own.matched.max(initial=-np.inf)) for own in effects],
+    }
+
+
+def read_effects(table: Mapping[str, Sequence[Any]]) -> dict[int, list[MeasuredEffect]]:
+    """Return the effects of each latent from the table of a run."""
+    effects: dict[int, list[MeasuredEffect]] = defaultdict(list)
+    columns = (table[name] for name in ("latent", "act", "concept", "answer", "sentence"))
+    for latent, *own in zip(*columns, strict=True):
+        effects[int(latent)].append(MeasuredEffect(*map(str, own)))
+    return dict(effects)
+
+
+def read_explanations(table: Mapping[str, Sequence[Any]]) -> list[LatentExplanation]:
+    """Return what latents are said to stand for: the concepts that they tell best."""
+    return [
+        LatentExplanation(int(latent), "text", f"{concept} (better than random: {answer})")
+        for latent, concept, answer in zip(
+            table["latent"], table["concept"], table["answer"], strict=True
+        )
+        if int(latent) >= 0
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class LatentPages:
+    """Pages of a run, written below its folder once all else is there."""
+
+    evidence: TokenEvidence
+    beside: Mapping[str, TokenEvidence]
+    tokenizer: Any
+    tables: Mapping[str, Mapping[str, Sequence[Any]]]
+    title: str
+    seed: int
+
+    def __call__(self, run: Path) -> None:
+        """Write them."""
+        feature_pages(
+            self.evidence, self.vocabulary(), run / FOLDER,
+            beside={COMPARED[name]: own for name, own in self.beside.items() if name in COMPARED},
+            title=self.title, strongest=CONTEXTS, per_tenth=PER_TENTH, seed=self.seed,
+            overwrite=True, **read_page_tables(self.tables),
+        )  # fmt: skip
+
+    def vocabulary(self) -> Vocabulary:
+        """Bytes of each token."""
+        return build_vocabulary(json.loads(self.tokenizer.backend_tokenizer.to_str()))
+
+
+def read_page_tables(tables: Mapping[str, Mapping[str, Sequence[Any]]]) -> dict[str, Any]:
+    """Return what pages show from the tables of a run, as options of ``feature_pages``."""
+    options: dict[str, Any] = {}
+    if "logits" in tables:
+        options["logits"] = LatentLogits.of_columns(tables["logits"])
+    if "causal_effects" in tables:
+        options["effects"] = read_effects(tables["causal_effects"])
+    if "concepts" in tables:
+        options["explanations"] = read_explanations(tables["concepts"])
+    return options
