@@ -41,7 +41,7 @@ CONVERTING = (
 COMPILED = ("*kernels.py",)
 """Numba compiles these functions as they are written."""
 ROOT = Path(__file__).parent
-STUDY, REPRODUCTIONS = ROOT / "study", ROOT / "reproductions"
+STUDY, REPRODUCTIONS, MODELS = ROOT / "study", ROOT / "reproductions", ROOT / "models"
 
 
 @pytest.fixture
@@ -67,6 +67,8 @@ def _room(path: Path) -> str:
     """The room that a test or a doctest belongs to; none if it is a folder of all rooms."""
     if path.is_relative_to(STUDY):
         return STUDY.name
+    if path.is_relative_to(MODELS):
+        return MODELS.name
     for base in ("tests", "src/theodolite_reproductions"):
         if path.is_relative_to(REPRODUCTIONS / base):
             inside = path.relative_to(REPRODUCTIONS / base).parts[:1]

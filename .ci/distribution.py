@@ -2,8 +2,8 @@
 
     python distribution.py FOLDER
 
-Of theodolite, theodolite-study and theodolite-reproductions. Runs where the requirements of the
-build are installed. The last lines are the paths of the wheels.
+Of theodolite, theodolite-study, theodolite-reproductions and theodolite-models. Runs where the
+requirements of the build are installed. The last lines are the paths of the wheels.
 """
 
 import os
@@ -49,6 +49,12 @@ NEEDED = {
         "theodolite_reproductions/protocols/alignment_monumai.yaml",
         "theodolite_reproductions/templates/findings.html.j2",
         "theodolite_reproductions/py.typed",
+    ),
+    "models": (
+        "theodolite_models/models.json",
+        "theodolite_models/shelf/monumai-lite0/card.json",
+        "theodolite_models/shelf/monumai-lite0/weights.safetensors",
+        "theodolite_models/py.typed",
     ),
 }
 """What the wheels of each distribution must have in them."""

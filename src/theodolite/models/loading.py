@@ -8,14 +8,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from theodolite._storage.checkpoints import read_weights
 from theodolite._storage.optional import require
 from theodolite._storage.paths import existing
 from theodolite._storage.text import read_json, read_text
 from theodolite.errors import EvidenceError, UnsafeInputError, did_you_mean
+from theodolite.evidence.plugins import list_entry_points
 from theodolite.models.features import Preprocessing, as_preprocessing, find_module
 from theodolite.models.loaded_model import LoadedModel
-from theodolite.models.shelf import check_weights, find_on_shelf, read_card
+from theodolite.models.shelf import (
+    ModelCard,
+    check_weights,
+    find_on_shelf,
+    read_base,
+    read_card,
+)
 from theodolite.models.spatial_layers import find_last_spatial_layer
 from theodolite.models.timm_models import build_timm, fill, get_timm_preprocessing, last_layer
 
@@ -50,7 +59,7 @@ def load_model(
             - ``export:model.pt2``: file of ``torch.export.save``. Reading it can run code, so
               load only files that you trust.
             - ``onnx:model.onnx``: no gradients; layers are the file's outputs besides the logits.
-            - ``shelf:NAME``: trained by ``theodolite models train NAME``, or a folder with a card.
+            - ``shelf:NAME``: of ``theodolite models list``, or a folder with a card.
             - ``open_clip:MODEL@TAG``, ``transformers_clip:FOLDER``: zero-shot; needs ``classes``.
         weights: A .safetensors file, or a .pt or .pth file of tensors only. For ``hf:``,
             ``export:`` and ``onnx:`` it takes the place of the value.
@@ -276,12 +285,38 @@ def _load_onnx(value: str, weights: Path | None, prepare: Preprocessing | None) 
 def _load_shelf(value: str, weights: Path | None, _: Any) -> LoadedModel:
     folder = weights if weights is not None else find_on_shelf(value)
     card = read_card(folder)
-    file = check_weights(folder, card)
-    return replace(
-        _load_timm(card.architecture, file, None),
-        name=f"shelf:{card.name}", classes=card.classes, layer=card.layer, weights=folder,
-        preprocessing=as_preprocessing(card.preprocessing) or Preprocessing(),
+    network = build_network(card, read_weights(check_weights(folder, card)))
+    return LoadedModel(
+        f"shelf:{card.name}", network, as_preprocessing(card.preprocessing) or Preprocessing(),
+        card.layer, card.classes, weights=folder,
     )  # fmt: skip
+
+
+def build_network(card: ModelCard, arrays: Mapping[str, np.ndarray]) -> "torch.nn.Module":
+    """Return the network of a card with these weights; those not stored are its base's."""
+    torch_module = require("torch", "model", "torch")
+    base = read_base_tensors(card.base) if card.base else {}
+    if card.factory == "timm":
+        network, _ = build_timm(card.architecture, base | dict(arrays), card.name)
+        return network
+    points = {point.name: point for _, point in list_entry_points("networks")}
+    if card.factory not in points:
+        raise EvidenceError(
+            f"model 'shelf:{card.name}'", f"no package that builds {card.factory!r} networks",
+            "it", "Install it: pip install 'theodolite-models[all]'.",
+        )  # fmt: skip
+    with torch_module.random.fork_rng(devices=[]):
+        built: torch.nn.Module = points[card.factory].load()(card)
+    prefix, state = getattr(built, "base_prefix", ""), built.state_dict()
+    shared = {prefix + name: array for name, array in base.items() if prefix + name in state}
+    fill(built, shared | dict(arrays), card.name)
+    return built.eval()
+
+
+def read_base_tensors(name: str) -> dict[str, np.ndarray]:
+    """Return the tensors of a base by timm's names, rounded to half precision."""
+    network, _ = build_timm(name, read_base(name), name)
+    return {key: np.asarray(t.numpy()) for key, t in network.state_dict().items()}
 
 
 CLIP = ("open_clip", "transformers_clip")

@@ -1,6 +1,6 @@
 """Concept bottleneck and concept embedding models as torch modules, for any encoder and head."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
@@ -15,6 +15,7 @@ from theodolite_reproductions.bottlenecks.settings import BottleneckSettings, En
 
 Concepts = Float[Tensor, "samples concepts"]
 Vectors = Float[Tensor, "samples concepts size"]
+Front = Callable[[int], nn.Module]
 _building = Lock()
 
 
@@ -109,7 +110,7 @@ class ConceptEmbedding(nn.Module):
 Network = ConceptBottleneck | ConceptEmbedding
 
 
-def build(
+def build(  # noqa: PLR0913  each is a part of the model
     settings: BottleneckSettings,
     input_shape: tuple[int, ...],
     n_concepts: int,
@@ -117,22 +118,27 @@ def build(
     *,
     seed: int,
     brightest: float = 255.0,
+    front: Front | None = None,
 ) -> Network:
-    """The network of these settings with its first weights."""
+    """The network of these settings with its first weights.
+
+    ``front`` makes an encoder with a number of outputs, in place of the encoder that is named.
+    """
     cem = settings.kind == "cem"
     weights = Path(settings.encoder_weights) if settings.encoder_weights else None
+    n_out = HIDDEN if cem else n_concepts
     with first_weights(seed, 0):
-        front = encoder(
-            settings.encoder, input_shape, HIDDEN if cem else n_concepts,
+        encodes = front(n_out) if front else encoder(
+            settings.encoder, input_shape, n_out,
             dropout=settings.dropout, brightest=brightest, weights=weights,
         )  # fmt: skip
     n_in = n_concepts * settings.embedding if cem else n_concepts
     back = build_head(settings, n_in, n_classes, seed=seed)
     if not cem:
-        return ConceptBottleneck(front, back, settings.encoding)
+        return ConceptBottleneck(encodes, back, settings.encoding)
     with first_weights(seed, 2):
         return ConceptEmbedding(
-            front, back, n_features=HIDDEN, n_concepts=n_concepts, size=settings.embedding,
+            encodes, back, n_features=HIDDEN, n_concepts=n_concepts, size=settings.embedding,
             shared=settings.shared_scoring, intervention_rate=settings.intervention_rate,
         )  # fmt: skip
 

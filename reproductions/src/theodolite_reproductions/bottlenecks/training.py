@@ -13,7 +13,7 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.pipeline_output import Progress, silent
 from theodolite_reproductions.bottlenecks.checkpoint import Checkpoint
 from theodolite_reproductions.bottlenecks.converged import fit_to_convergence
-from theodolite_reproductions.bottlenecks.model import Network, build, build_head
+from theodolite_reproductions.bottlenecks.model import Front, Network, build, build_head
 from theodolite_reproductions.bottlenecks.seeded_training import Batch, Loss, Schedule
 from theodolite_reproductions.bottlenecks.seeded_training import train as fit
 from theodolite_reproductions.bottlenecks.settings import (
@@ -43,6 +43,7 @@ def fit_bottleneck(  # noqa: PLR0913  all that makes up one training
     *,
     n_classes: int,
     seed: int,
+    front: Front | None = None,
     checkpoint: Path | None = None,
     save_every: float = 5.0,
     progress: Progress = silent,
@@ -64,6 +65,7 @@ def fit_bottleneck(  # noqa: PLR0913  all that makes up one training
         validation: Samples to stop by.
         n_classes: How many classes there are.
         seed: Not negative.
+        front: Makes an encoder with a number of outputs, in place of the encoder that is named.
         checkpoint: A .safetensors file, written during training and read to go on after a cut;
             the weights are then the same as without the cut. It is left when training has ended,
             and calling again gives the finished model at once.
@@ -74,7 +76,7 @@ def fit_bottleneck(  # noqa: PLR0913  all that makes up one training
     n_concepts, joint = train.truth.shape[1], settings.training == "joint"
     network = build(
         settings, train.input_shape, n_concepts, n_classes,
-        seed=seed, brightest=_brightest(train.inputs),
+        seed=seed, brightest=_brightest(train.inputs), front=front,
     )  # fmt: skip
     resume = None
     if checkpoint is not None:

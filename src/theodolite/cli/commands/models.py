@@ -1,15 +1,19 @@
 """Commands of the model shelf: list, info and train."""
 
+import shutil
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from theodolite.cli import options as opt
 from theodolite.cli.options import argument, option
 from theodolite.cli.progress import show_progress
 from theodolite.cli.tables import print_json, print_table
 from theodolite.errors import EvidenceError, did_you_mean
+from theodolite.evidence.plugins import load_plugins
 from theodolite.models.shelf import (
     ModelCard,
+    TrainingInputs,
     find_on_shelf,
     get_shelf,
     list_shelf,
@@ -17,17 +21,17 @@ from theodolite.models.shelf import (
     write_on_shelf,
 )
 
+INSTALL = "Install them: pip install 'theodolite-models[all]'."
 Name = Annotated[str, argument("Name of a network")]
 
 
 def models_list(as_json: opt.Json = False) -> None:
     """List the networks on the shelf, and those that can be trained."""
-    from theodolite.pipelines.recipes import RECIPES
-
+    recipes = _load_recipes()
     cards = list_shelf()
-    missing = [name for name in RECIPES if name not in {card.name for card in cards}]
+    missing = [name for name in recipes if name not in {card.name for card in cards}]
     if as_json:
-        print_json({"trained": [card.model_dump() for card in cards], "recipes": list(RECIPES)})
+        print_json({"trained": [card.model_dump() for card in cards], "recipes": list(recipes)})
         return
     rows = [(card.name, card.architecture, _accuracy(card), f"{card.cpu_minutes:g}")
             for card in cards]  # fmt: skip
@@ -47,7 +51,7 @@ def models_info(name: Name, as_json: opt.Json = False) -> None:
 
 def models_train(
     name: Name,
-    data: Annotated[Path, option("Folder of the data set", show_default=False)],
+    data: Annotated[Path | None, option("Data set; rendered data need none")] = None,
     weights: opt.Weights = None,
     seed: opt.Seed = 0,
     out: Annotated[Path | None, option("Folder to write. Default: on the shelf")] = None,
@@ -56,22 +60,32 @@ def models_train(
 ) -> None:
     """Train a network by its recipe and write it on the shelf.
 
-    --weights are those of the network that training starts from.
+    --weights are those of the network that training starts from. The same command resumes a
+    training that was cut off.
     """
-    from theodolite.pipelines.recipes import RECIPES
-
-    if name not in RECIPES:
-        raise EvidenceError("recipe", repr(name), f"one of {', '.join(RECIPES)}",
-                            did_you_mean(name, RECIPES))  # fmt: skip
+    recipes = _load_recipes()
+    if name not in recipes:
+        close = did_you_mean(name, recipes) if recipes else INSTALL
+        raise EvidenceError("recipe", repr(name), f"one of {', '.join(recipes)}", close)
     folder = out or get_shelf() / name
     if folder.exists() and any(folder.iterdir()) and not overwrite:
         raise EvidenceError(f"folder {str(folder)!r}", "files in it", "an empty or new one",
                             "Add --overwrite to replace them.")  # fmt: skip
+    work = get_shelf() / "training" / f"{name}-{seed}"
     with show_progress(quiet=quiet) as progress:
-        card, arrays = RECIPES[name](data, weights, seed, progress)
+        card, arrays = recipes[name](TrainingInputs(data, weights, seed, work, progress))
     card = write_on_shelf(folder, card, arrays)
+    shutil.rmtree(work, ignore_errors=True)
     print_table(("name", "test accuracy", "CPU min", "folder"),
                 [(card.name, _accuracy(card), f"{card.cpu_minutes:g}", str(folder))])  # fmt: skip
+
+
+def _load_recipes() -> dict[str, Any]:
+    """Return the recipes of installed packages by name."""
+    recipes: dict[str, Any] = {}
+    for *_, own in load_plugins("recipes", nullcontext):
+        recipes |= own
+    return recipes
 
 
 def _accuracy(card: ModelCard) -> str:
