@@ -94,7 +94,7 @@ def test_training_of_each_kind_in_seconds(kind: str, tmp_path: Path) -> None:
     scores = loaded.forward(test.prepare(slice(0, 40)))
     assert_allclose((scores.argmax(axis=1) == test.test[1][:40]).mean(), card.accuracy.value)
     assert loaded.maps(test.prepare(slice(0, 2))).shape == (2, 64, 4, 4)
-    # a second call goes on from the finished training and gives the very same weights
+    # a second call reads the finished training and gives the same weights
     again = recipes.train_bottleneck("tiny", "small_cnn", make, settings, inputs)[1]
     assert all(np.array_equal(arrays[name], again[name]) for name in arrays)
 

@@ -79,7 +79,7 @@ class FrozenTail(nn.Module):
 
 
 def make_front(architecture: str, n_out: int, sides: Sequence[int] = (64, 64)) -> nn.Module:
-    """Return the encoder of an architecture, untrained, with so many outputs."""
+    """Return the encoder of an architecture, untrained, with `n_out` outputs."""
     if architecture == "efficientnet_lite0":
         network: nn.Module = timm.create_model("tf_efficientnet_lite0", num_classes=n_out)
         return network

@@ -198,7 +198,7 @@ def measure(card: ModelCard, arrays: Arrays, material: Material, clock: "Clock")
             seconds += time.process_time() - begun
     right = np.concatenate(scores).argmax(axis=1) == labels
     interval = binomtest(int(right.sum()), len(right)).proportion_ci(method="wilson")
-    found: dict[str, Any] = {
+    measured: dict[str, Any] = {
         "accuracy": Accuracy(value=float(right.mean()), low=interval.low, high=interval.high,
                              n=len(right)),
         "images_per_second": round(len(labels) / seconds, 1),
@@ -207,9 +207,9 @@ def measure(card: ModelCard, arrays: Arrays, material: Material, clock: "Clock")
     if card.concepts:
         said = np.concatenate(logits)
         agreed = ((said > 0) == truth).mean(axis=0)
-        found["concept_accuracy"] = _by_name(card.concepts, agreed)
-        found["concept_auc"] = _by_name(card.concepts, _auc(said, truth))
-    return card.model_copy(update=found)
+        measured["concept_accuracy"] = _by_name(card.concepts, agreed)
+        measured["concept_auc"] = _by_name(card.concepts, _auc(said, truth))
+    return card.model_copy(update=measured)
 
 
 class Clock:
