@@ -184,11 +184,11 @@ def test_a_leaderboard_ranks_like_with_like(folders: dict[str, Path], tmp_path: 
     for name, folder in folders.items():
         shutil.copytree(folder, tmp_path / name)
     shutil.copytree(folders["own"], tmp_path / "own too")
-    (board,), _ = build_leaderboard(tmp_path, "faithful")
-    notes = {row.run.name: row.note for row in board.standings}
+    (board,), _ = build_leaderboard(tmp_path)
+    notes = {row.run.name: row.cells["faithful"].note for row in board.rows}
     assert notes == {
-        "own": "", "own too": "", "given": "compared with the outputs you gave, unlike the others",
-        "stood_in": "the question was not evaluated for your model",
+        "own": "", "own too": "", "given": "no other run has this score",
+        "stood_in": "not evaluated",
     }  # fmt: skip
 
 

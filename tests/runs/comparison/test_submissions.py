@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,12 @@ import pytest
 
 from support.runs.command_line import theodolite
 from support.runs.compared_runs import spoilt, written
-from theodolite._runs.comparison.leaderboard_runs import digest_samples
-from theodolite._runs.comparison.loaded_runs import load_run
-from theodolite._runs.comparison.submissions import check_submission, write_submission
+from theodolite._runs.comparison.leaderboard import build_leaderboard
+from theodolite._runs.comparison.submissions import (
+    check_submission,
+    write_split,
+    write_submission,
+)
 from theodolite._runs.folder.checksums import write_checksums
 from theodolite.errors import EvidenceError, UnsafeInputError
 
@@ -36,10 +40,7 @@ def submitted(folder: Path, evidence: Any, metrics: Any = FIRST) -> Path:
 @pytest.fixture(scope="module")
 def split(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = submitted(tmp_path_factory.mktemp("split") / "mine", spoilt(0.2, 60))
-    path = run.parent / "split.json"
-    content = {"data": "planted concepts", "n": 60, "rows": digest_samples(load_run(run))}
-    path.write_text(json.dumps(content))
-    return path
+    return write_split(run, run.parent / "split.json")
 
 
 def test_write_submission_leaves_out_the_report_and_keeps_folders(split: Path) -> None:
@@ -76,7 +77,7 @@ def test_check_submission_tampered_score_refused(split: Path, tmp_path: Path) ->
 def test_check_submission_missing_row_refused(split: Path, tmp_path: Path) -> None:
     run = submitted(tmp_path / "mine", spoilt(0.2, 59))
     (refusal,) = check_submission(run, split).refusals
-    assert refusal == "The run scored 59 rows that are not the 60 test rows of planted concepts."
+    assert refusal == "The run scored 59 rows that are not the 60 test rows of mine."
     result = theodolite("leaderboard", run, "--check", split, "--quiet")
     assert result.returncode == 6 and result.stdout.startswith("refused: The run scored 59 rows")
 
@@ -97,3 +98,21 @@ def test_check_submission_images_and_unstated_fields_refused(split: Path, tmp_pa
     path.write_text(path.read_text().replace("license: Apache-2.0", "license: ''"))
     with pytest.raises(UnsafeInputError, match="license"):
         check_submission(run, split)
+
+
+def test_build_leaderboard_lists_submissions_by_level(split: Path, tmp_path: Path) -> None:
+    board = tmp_path / "board"
+    for name, share in (("mine", 0.2), ("other", 0.6)):
+        submitted(board / name, spoilt(share, 60))
+    submitted(board / "fewer", spoilt(0.2, 59))
+    content = json.loads(split.read_text())
+    digest = sha256((board / "mine" / "manifest.json").read_bytes()).hexdigest()
+    (board / "split.json").write_text(json.dumps(content | {"rerun": {"mine": digest}}))
+    (table,), left = build_leaderboard(board)
+    assert {row.run.name: row.level for row in table.rows} == {
+        "mine": "rerun",
+        "other": "recomputed",
+    }
+    named = {one.name: one.why for one in left}
+    assert named["fewer"].startswith("The run scored 59 rows")
+    assert set(named) == {"fewer", "fewer run", "mine run", "other run"}, "no file beside them"

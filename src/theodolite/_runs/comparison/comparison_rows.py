@@ -17,6 +17,7 @@ from theodolite._runs.comparison.loaded_runs import Key, LoadedRun, get_score_ke
 from theodolite._runs.comparison.paired_differences import (
     ComparisonSide,
     Difference,
+    ResampledRows,
     compute_difference,
     resample_rows,
 )
@@ -27,9 +28,12 @@ from theodolite._verdicts.lookup import paper_name
 from theodolite.errors import EvidenceError, UnsafeInputError, printable
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.pipeline_output import Progress
+from theodolite.evidence.shards import Shards, compute_evidence_digest
 from theodolite.metrics.catalogue import catalogue
 from theodolite.results import Interval, Score, number_text
 
+ResampledMemory = dict[tuple[str, ...], ResampledRows]
+"""Resampled rows of evidence that was met before: one run is compared with many."""
 Outcome = Literal[
     "better", "worse", "undecided", "cannot be told", "the same", "not comparable", "exploration"
 ]
@@ -171,9 +175,10 @@ def build_rows(
     keys: Sequence[Key],
     resampling: Resampling,
     progress: Progress,
+    memory: ResampledMemory | None = None,
 ) -> tuple[dict[Key, ComparisonRow], "SharedSamples"]:
     """Scores that both runs have, by what they mean; and the samples that both have."""
-    samples = SharedSamples(runs)
+    samples = SharedSamples(runs, memory)
     by_key: dict[Key, ComparisonRow] = {}
     groups = list(_group_scores([runs[0].by_key[key] for key in keys]))
     what = f"{runs[0].name} and {runs[1].name}"
@@ -187,8 +192,11 @@ def build_rows(
 class SharedSamples:
     """The evidence of two runs, cut to the same samples kind by kind, when it is asked for."""
 
-    def __init__(self, runs: tuple[LoadedRun, LoadedRun]) -> None:
+    def __init__(
+        self, runs: tuple[LoadedRun, LoadedRun], memory: ResampledMemory | None = None
+    ) -> None:
         self.runs = runs
+        self._memory = memory
         self.n = 0
         self.dropped = (0, 0)
         self._known: dict[type[Evidence], AlignedSamples] = {}
@@ -202,6 +210,19 @@ class SharedSamples:
             if samples.n >= self.n:
                 self.n, self.dropped = samples.n, (samples.dropped[0], samples.dropped[1])
         return self._known[kind]
+
+    def resample(
+        self, request: MetricRequest, bundles: Sequence[Evidence | Shards], resampling: Resampling
+    ) -> ResampledRows:
+        """Values of a request, from memory where the same evidence was resampled before."""
+        in_memory = [bundle for bundle in bundles if isinstance(bundle, Evidence)]
+        if self._memory is None or len(in_memory) < len(bundles):
+            return resample_rows(request, bundles, resampling)
+        digests = map(compute_evidence_digest, in_memory)
+        key = (request.metric.name, repr(request.options), repr(resampling), *digests)
+        if key not in self._memory:
+            self._memory[key] = resample_rows(request, bundles, resampling)
+        return self._memory[key]
 
     def _in_memory(self, kind: type[Evidence]) -> AlignedSamples:
         bundles = [[kinds[kind] for kinds in run.evidence if kind in kinds] for run in self.runs]
@@ -275,7 +296,7 @@ def _build_request_rows(
         if isinstance(request, str):
             raise NotComparableError(request)
         both = samples.of(request.metric.needs)
-        rows = [resample_rows(request, bundles, resampling) for bundles in both.bundles]
+        rows = [samples.resample(request, own, resampling) for own in both.bundles]
     except NotComparableError as reason:
         return {key: ComparisonRow(*pair, None, str(reason)) for key, pair in scores.items()}
     except UnsafeInputError:  # the evidence lies elsewhere

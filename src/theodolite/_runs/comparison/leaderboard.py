@@ -1,14 +1,19 @@
-"""A folder of runs in tables: those about the same samples together, ties shown as ties."""
+"""A folder of runs in tables: those about the same samples together, a place for each question."""
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 
-from theodolite._runs.comparison.comparison_rows import build_rows, correct_claims
+from theodolite._runs.comparison.comparison_rows import (
+    ComparisonRow,
+    ResampledMemory,
+    build_rows,
+    correct_claims,
+)
 from theodolite._runs.comparison.leaderboard_runs import (
     ExcludedFolder,
     digest_evidence,
@@ -16,136 +21,117 @@ from theodolite._runs.comparison.leaderboard_runs import (
     load_runs_in,
 )
 from theodolite._runs.comparison.loaded_runs import Key, LoadedRun, get_score_key
+from theodolite._runs.comparison.submissions import (
+    Level,
+    SubmissionRecord,
+    check_submission,
+    find_split,
+)
 from theodolite.errors import EvidenceError
 from theodolite.evidence.pipeline_output import Progress, silent
+from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import QUESTIONS, Question
 from theodolite.results import Score
 
-SHORT = 200
+RESAMPLES = 200
 """Resamples for pairs of runs, at most: there are many pairs."""
+MIN_UNITS = 30
+"""Number of samples, or of other units, from which on a score has a place."""
+ALPHA = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class LeaderboardCell:
+    """A run's answer to one question. Its place is a range where a difference may be 0."""
+
+    score: Score | None
+    best_rank: int | None = None
+    worst_rank: int | None = None
+    ranked: int = 0
+    """Number of runs that it was compared with, itself included."""
+    note: str = ""
+    """Why it has no place."""
+
+    @property
+    def place(self) -> str:
+        """Such as 1, or 2–3; empty where it cannot be ranked."""
+        if self.best_rank is None or self.worst_rank is None:
+            return ""
+        same = self.best_rank == self.worst_rank
+        return f"{self.best_rank}" if same else f"{self.best_rank}–{self.worst_rank}"
 
 
 @dataclass(frozen=True, eq=False)
 class LeaderboardRow:
-    """A run in a table: its place is a range where the difference to other runs may be 0."""
+    """A run in a table."""
 
     run: LoadedRun
-    best_rank: int | None
-    worst_rank: int | None
-    note: str = ""
-    """Why it has no place."""
+    cells: Mapping[Question, LeaderboardCell] = field(default_factory=dict)
+    record: SubmissionRecord | None = None
+    """What its authors state; None for a run that is not submitted."""
+    level: Level | None = None
     same_as: str = ""
     """The run before it that holds the very same evidence."""
-
-    @property
-    def noes(self) -> int:
-        """How many questions it answers with no."""
-        return sum(verdict.answer == "no" for verdict in self.run.verdicts.values())
-
-    @property
-    def place(self) -> str:
-        """Such as 1, or 2–3; a dash where it cannot be ranked."""
-        if self.best_rank is None or self.worst_rank is None:
-            return "–"
-        if self.best_rank == self.worst_rank:
-            return f"{self.best_rank}"
-        return f"{self.best_rank}–{self.worst_rank}"
 
 
 @dataclass(frozen=True, eq=False)
 class LeaderboardTable:
-    """Runs that scored the same samples."""
+    """Runs that scored the same samples. There is no total score."""
 
     why: str
     """What they share."""
-    by: Question | None
-    """The question they are ranked by; None if no two runs share one."""
-    columns: dict[Question, Key]
-    """Of each question the score that most runs answer it with."""
-    standings: tuple[LeaderboardRow, ...]
-    pairs: int
-    """How many pairs were compared for the ranks."""
-    over: tuple[str, ...] = ()
-    """What was drawn anew to tell runs apart: samples, concepts, seeds."""
-    chosen: bool = False
-    """Whether somebody asked for this question. Else the runs with fewest noes come first."""
+    rows: tuple[LeaderboardRow, ...]
+    pairs: Mapping[Question, int]
+    """How many pairs were compared for the places of each question."""
 
 
 def build_leaderboard(
-    folder: Path, by: Question | None = None, progress: Progress = silent
+    folder: Path, progress: Progress = silent
 ) -> tuple[list[LeaderboardTable], list[ExcludedFolder]]:
-    """Tables of the runs in a folder, the largest first, and what is in none of them."""
-    runs, left = load_runs_in(folder)
-    groups: dict[str, list[LoadedRun]] = {}
-    digests: dict[str, str] = {}
-    for run in runs:
-        groups.setdefault(digest_samples(run), []).append(run)
-        digests[run.name] = digest_evidence(run)
-        run.free_evidence()
-    ordered = sorted(groups.values(), key=lambda group: (-len(group), group[0].name))
-    return [
-        _mark_repeated_runs(_build_table(group, by, progress), digests) for group in ordered
-    ], left
+    """Tables of the runs in a folder, the largest first, and what is in none of them.
 
-
-def _mark_repeated_runs(board: LeaderboardTable, digests: dict[str, str]) -> LeaderboardTable:
-    """A run made twice is no second opinion: each is told which one it repeats."""
+    A folder with the file of its test rows holds submissions: each is checked, and left out if it
+    is refused.
+    """
+    runs, excluded = load_runs_in(folder)
+    split = find_split(folder)
+    groups: dict[str, list[LeaderboardRow]] = {}
     first: dict[str, str] = {}
-    standings = []
-    for standing in board.standings:
-        digest = digests[standing.run.name]
-        earlier = first.setdefault(digest, standing.run.name) if digest else standing.run.name
-        standings.append(replace(standing, same_as=earlier if earlier != standing.run.name else ""))
-    return replace(board, standings=tuple(standings))
+    for run in runs:
+        row = LeaderboardRow(run)
+        try:
+            if split is not None:
+                checked = check_submission(run.folder, split, progress=progress)
+                if checked.refusals:
+                    excluded.append(ExcludedFolder(run.name, checked.refusals[0]))
+                    continue
+                row = replace(row, record=checked.record, level=checked.level)
+        except EvidenceError as error:
+            excluded.append(ExcludedFolder(run.name, str(error)))
+            continue
+        digest = digest_evidence(run)
+        earlier = first.setdefault(digest, run.name) if digest else run.name
+        row = replace(row, same_as=earlier if earlier != run.name else "")
+        groups.setdefault(digest_samples(run), []).append(row)
+        run.free_evidence()
+    ordered = sorted(groups.values(), key=lambda group: (-len(group), group[0].run.name))
+    return [_build_table(group, progress) for group in ordered], excluded
 
 
-def _build_table(
-    group: Sequence[LoadedRun], by: Question | None, progress: Progress
-) -> LeaderboardTable:
-    columns = {
-        q: key for q in QUESTIONS for key in [_find_most_common_key(group, q)] if key is not None
-    }
-    chosen = by if by is not None else _choose_question(group, columns)
-    if chosen not in columns:
-        note = "the question was not evaluated" if by else "no question that others have"
-        return LeaderboardTable(_describe_shared_data(group), None, columns, tuple(
-            LeaderboardRow(run, None, None, note) for run in group
-        ), 0)  # fmt: skip
-    key = columns[chosen]
-    scored = [
-        run
-        for run in group
-        if _get_headline_key(run, chosen) == key and not _is_undefined(run, key)
-    ]
-    able = _select_like_outputs(scored) if chosen == "faithful" else scored
-    others = [run for run in scored if run not in able]
-    if len(able) < 2:
-        able = []
-    places, pairs, over = _rank_runs(able, key, progress, count_noes=by is None)
-    rest = [run for run in group if run not in able]
-    standings = [LeaderboardRow(run, *places[id(run)]) for run in able]
-    sign = -1.0 if able and able[0].by_key[key].better == "higher" else 1.0
-    standings.sort(
-        key=lambda row: (row.best_rank, row.worst_rank, sign * row.run.by_key[key].value)
+def _build_table(group: Sequence[LeaderboardRow], progress: Progress) -> LeaderboardTable:
+    runs = [row.run for row in group]
+    columns, pairs = {}, {}
+    for question in QUESTIONS:
+        columns[question], pairs[question] = _rank_runs(runs, question, progress)
+    rows = (
+        replace(row, cells={question: columns[question][i] for question in QUESTIONS})
+        for i, row in enumerate(group)
     )
-    unranked = [
-        LeaderboardRow(
-            run,
-            None,
-            None,
-            _get_reference(run) if run in others else _explain_unranked(run, chosen, key),
-        )
-        for run in rest
-    ]
-    every = (*standings, *unranked)
-    return LeaderboardTable(
-        _describe_shared_data(group), chosen, columns, every, pairs, over, chosen=by is not None
-    )
+    return LeaderboardTable(_describe_shared_data(runs), tuple(rows), pairs)
 
 
 def _describe_shared_data(group: Sequence[LoadedRun]) -> str:
     data = group[0].record.spec.dataset
-    n = 0
     try:
         n = max(len(bundle) for bundle in group[0].evidence[0].values())
     except EvidenceError:
@@ -155,113 +141,86 @@ def _describe_shared_data(group: Sequence[LoadedRun]) -> str:
     return f"{'the same ' * (len(group) > 1)}{n:,} samples{named}"
 
 
-def _get_headline_key(run: LoadedRun, question: Question) -> Key | None:
-    head = run.headline(question)
-    return None if head is None else get_score_key(head)
+def count_units(score: Score) -> int:
+    """Number of samples that a score stands on; of what it counts, if it is not of samples."""
+    return score.n if score.n_samples is None or score.n_unit == "samples" else score.n_samples
 
 
-def _find_most_common_key(group: Sequence[LoadedRun], question: Question) -> Key | None:
-    keys = Counter(
-        key for run in group for key in [_get_headline_key(run, question)] if key is not None
-    )
-    return keys.most_common(1)[0][0] if keys else None
-
-
-def _choose_question(group: Sequence[LoadedRun], columns: dict[Question, Key]) -> Question | None:
-    """The first question that all answer by the same score; else the one that most do."""
-    counts = {
-        q: sum(_get_headline_key(run, q) == key for run in group) for q, key in columns.items()
-    }
-    return max(counts, key=lambda q: counts[q], default=None)
-
-
-def _select_like_outputs(runs: Sequence[LoadedRun]) -> list[LoadedRun]:
-    """Return the largest group of runs that are compared with the same outputs."""
-    counts = Counter(run.subject.outputs for run in runs)
-    most = max(counts, key=lambda outputs: counts[outputs], default=None)
-    return [run for run in runs if run.subject.outputs == most]
-
-
-def _get_reference(run: LoadedRun) -> str:
-    return f"compared with {run.subject.wording.name}, unlike the others"
-
-
-def _is_undefined(run: LoadedRun, key: Key) -> bool:
-    return bool(np.isnan(run.by_key[key].value))
-
-
-def _explain_unranked(run: LoadedRun, question: Question, key: Key) -> str:
-    own = _get_headline_key(run, question)
-    if own is None:
-        apart = question == "faithful" and run.subject.outputs == "probe_only"
-        return f"the question was not evaluated{' for your model' * apart}"
-    if own == key:
-        return "the score is undefined" if _is_undefined(run, key) else "nothing to rank it against"
-    if own[0] != key[0]:
-        return f"answered by another score ({own[0].replace('_', ' ')})"
-    return "another version of the score" if own[1] != key[1] else "other options of the score"
+def _explain_unranked(run: LoadedRun, score: Score | None, question: Question) -> str:
+    """Return why a score cannot be ranked whatever the others are; empty if it can."""
+    if score is None:
+        return "not evaluated"
+    metric = catalogue().get(score.metric)
+    if question == "faithful" and not run.subject.decides:
+        return f"of {run.subject.wording.name}"
+    if np.isnan(score.value):
+        return "undefined"
+    if metric is None or metric.version != score.version:
+        return f"computed with version {score.version}"
+    n = count_units(score)
+    return f"fewer than {MIN_UNITS} {score.n_unit}" if n < MIN_UNITS else ""
 
 
 def _rank_runs(
-    runs: Sequence[LoadedRun], key: Key, progress: Progress, *, count_noes: bool
-) -> tuple[dict[int, tuple[int, int]], int, tuple[str, ...]]:
-    """From each pair of runs which is significantly ahead, all pairs corrected together (Holm).
+    runs: Sequence[LoadedRun], question: Question, progress: Progress
+) -> tuple[list[LeaderboardCell], int]:
+    """The places of all runs in one column, and the number of pairs that were compared.
 
-    Places are of methods, not of the models and concepts at hand: a difference must stand out from
-    the population of concepts and from seeds as well, where runs have several.
+    Runs are ranked with those that answer by the same score, faithfulness to the same outputs. All
+    pairs of the column are corrected together (Holm).
     """
-    pairs = [(a, b) for i, a in enumerate(runs) for b in runs[i + 1 :]]
-    lines = []
-    for number, (first, second) in enumerate(pairs):
-        progress("pairs of runs", number, len(pairs))
-        chosen = first.record.spec.resampling
-        resampling = chosen.draws(min(SHORT, chosen.resamples))
-        lines.append(build_rows((first, second), [key], resampling, silent)[0][key])
-        second.free_evidence()
-        if second is runs[-1]:
-            first.free_evidence()
-    level = runs[0].record.spec.resampling.level if runs else 0.95
+    scores = [run.headline(question) for run in runs]
+    notes = [
+        _explain_unranked(run, score, question) for run, score in zip(runs, scores, strict=True)
+    ]
+    alike: dict[tuple[Key, str], list[int]] = {}
+    for i, (run, score) in enumerate(zip(runs, scores, strict=True)):
+        if score is not None and not notes[i]:
+            outputs = run.subject.outputs if question == "faithful" else ""
+            alike.setdefault((get_score_key(score), outputs), []).append(i)
+    lines: list[ComparisonRow] = []
+    pairs = [(key, a, b) for (key, _), own in alike.items() for a, b in combinations(own, 2)]
+    memory: ResampledMemory = {}
+    for number, (key, a, b) in enumerate(pairs):
+        progress(f"pairs of runs, {question}", number, len(pairs))
+        chosen = runs[a].record.spec.resampling
+        resampling = chosen.draws(min(RESAMPLES, chosen.resamples))
+        lines.append(build_rows((runs[a], runs[b]), [key], resampling, silent, memory)[0][key])
+        runs[b].free_evidence()
+        if number + 1 == len(pairs) or pairs[number + 1][1] != a:
+            runs[a].free_evidence()
     deltas = [line.difference for line in lines]
-    tests = [None if delta is None else delta.hardest for delta in deltas]
-    number_of = {id(run): number for number, run in enumerate(runs)}
+    tests = [None if delta is None else delta.these for delta in deltas]
     better = set()
-    for (first, second), claim in zip(pairs, correct_claims(lines, tests, level), strict=True):
+    for (_, a, b), claim in zip(pairs, correct_claims(lines, tests, 1 - ALPHA), strict=True):
         if claim.outcome in ("better", "worse"):
-            pair = (second, first) if claim.outcome == "better" else (first, second)
-            better.add((number_of[id(pair[0])], number_of[id(pair[1])]))
-    noes = [LeaderboardRow(run, None, None).noes if count_noes else 0 for run in runs]
-    places = {
-        id(run): rank for run, rank in zip(runs, compute_rank_ranges(noes, better), strict=True)
-    }
-    over = dict.fromkeys(i.over for delta in deltas if delta is not None for i in delta.intervals)
-    return places, len(pairs), tuple(over)
+            better.add((b, a) if claim.outcome == "better" else (a, b))
+    cells = [LeaderboardCell(score, note=note) for score, note in zip(scores, notes, strict=True)]
+    for own in alike.values():
+        if len(own) == 1:
+            cells[own[0]] = replace(cells[own[0]], note="no other run has this score")
+            continue
+        for i, (best, worst) in compute_rank_ranges(own, better).items():
+            cells[i] = LeaderboardCell(scores[i], best, worst, len(own))
+    return cells, len(pairs)
 
 
 def compute_rank_ranges(
-    noes: Sequence[int], better: AbstractSet[tuple[int, int]]
-) -> list[tuple[int, int]]:
+    runs: Sequence[int], better: AbstractSet[tuple[int, int]]
+) -> dict[int, tuple[int, int]]:
     """Return the first and the last rank that each run may have.
 
-    The one with fewer noes is ahead; among equals, the one with the significantly better score.
-
     Args:
-        noes: Of each run, questions answered with no.
-        better: Pairs of runs of which the first is better: the interval excludes 0 (Holm).
+        runs: Numbers of the runs.
+        better: Pairs of runs of which the first is significantly better.
 
-    >>> compute_rank_ranges([0, 0, 1], {(0, 2), (2, 1)})
-    [(1, 2), (1, 2), (3, 3)]
+    >>> compute_rank_ranges([0, 1, 2], {(0, 2)})
+    {0: (1, 2), 1: (1, 3), 2: (2, 3)}
     """
-    runs = range(len(noes))
-
-    def ahead(a: int, b: int) -> bool:
-        return noes[a] < noes[b] or (noes[a] == noes[b] and (a, b) in better)
-
-    return [
-        (1 + sum(ahead(a, b) for a in runs), len(noes) - sum(ahead(b, a) for a in runs))
+    return {
+        b: (
+            1 + sum((a, b) in better for a in runs),
+            len(runs) - sum((b, a) in better for a in runs),
+        )
         for b in runs
-    ]
-
-
-def beats_null(score: Score, answer: str) -> bool:
-    """Return whether the score says anything at all, by the run's own verdict."""
-    return answer in ("yes", "partly") and not np.isnan(score.value)
+    }

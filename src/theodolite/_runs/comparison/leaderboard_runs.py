@@ -12,6 +12,7 @@ import numpy as np
 from theodolite._runs.comparison.loaded_runs import LoadedRun, load_run
 from theodolite._runs.folder.checksums import MANIFEST
 from theodolite.errors import EvidenceError, printable
+from theodolite.evidence.base import Evidence
 from theodolite.evidence.shards import compute_evidence_digest
 
 
@@ -57,29 +58,45 @@ def _explain_exclusion(path: Path, error: Exception) -> str:
     return printable(error, 300)
 
 
+@dataclass(frozen=True)
+class RowDigests:
+    """Digests of the rows of one evidence bundle, whatever their order."""
+
+    n: int
+    ids: str
+    labels: str
+    """Of ids and labels; empty without labels."""
+    named: bool
+    """Whether rows have ids, and not only numbers."""
+
+
+def digest_rows(bundle: Evidence) -> RowDigests:
+    """Return digests of the ids of a bundle's rows, and of ids and labels."""
+    samples = bundle.samples
+    keys = np.asarray(samples.index if samples.ids is None else samples.ids)
+    order = np.argsort(keys, kind="stable")
+    digest = hashlib.sha256("\n".join(map(str, keys[order].tolist())).encode())
+    ids, labels = digest.hexdigest(), getattr(bundle, "labels", None)
+    if labels is not None:
+        digest.update(np.asarray(labels)[order].astype(np.int64).tobytes())
+    labeled = "" if labels is None else digest.hexdigest()
+    return RowDigests(len(keys), ids, labeled, samples.ids is not None)
+
+
 def digest_samples(run: LoadedRun) -> str:
     """Return a digest of samples and labels, which runs of one table share.
 
     Without evidence, it is the list of inputs. Inputs are added to the digest if samples have
-    neither ids nor labels.
+    neither ids nor labels: row numbers alone identify nothing.
     """
-    parts = []
+    inputs = repr(sorted(run.made_record.inputs.items()))
     try:
-        first = run.evidence[0]
+        digests = list(map(digest_rows, run.evidence[0].values()))
     except EvidenceError:
-        return f"inputs {sorted(run.made_record.inputs.items())}"
-    for bundle in first.values():
-        samples = bundle.samples
-        keys = np.asarray(samples.index if samples.ids is None else samples.ids)
-        order = np.argsort(keys, kind="stable")
-        digest = hashlib.sha256("\n".join(map(str, keys[order].tolist())).encode())
-        labels = getattr(bundle, "labels", None)
-        if labels is not None:
-            digest.update(np.asarray(labels)[order].astype(np.int64).tobytes())
-        if samples.ids is None and labels is None:  # row numbers alone identify nothing
-            digest.update(repr(sorted(run.made_record.inputs.items())).encode())
-        parts.append(digest.hexdigest())
-    return min(parts)
+        return f"inputs {inputs}"
+    return min(
+        rows.labels or (rows.ids if rows.named else f"{rows.ids} {inputs}") for rows in digests
+    )
 
 
 def digest_evidence(run: LoadedRun) -> str:

@@ -12,7 +12,7 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from theodolite._runs.comparison.leaderboard_runs import digest_samples
+from theodolite._runs.comparison.leaderboard_runs import digest_rows
 from theodolite._runs.comparison.loaded_runs import LoadedRun, load_run
 from theodolite._runs.folder.checksums import (
     MANIFEST,
@@ -21,14 +21,17 @@ from theodolite._runs.folder.checksums import (
     write_checksums,
 )
 from theodolite._runs.recomputation import recompute
+from theodolite._storage.paths import sha256_of
 from theodolite._storage.records import describe_first_error
-from theodolite._storage.text import MEBIBYTE, read_json, read_yaml, write_yaml
+from theodolite._storage.text import MEBIBYTE, read_json, read_yaml, write_json, write_yaml
 from theodolite.errors import EvidenceError, UnsafeInputError, VerificationError
 from theodolite.evidence.pipeline_output import Progress, silent
 from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import Question
 
 Level = Literal["rerun", "recomputed", "refused"]
+SPLIT = "split.json"
+"""The file of the test rows, beside the submissions."""
 MAX_BYTES = 20 * MEBIBYTE
 WITH_IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".html", ".svg")
 """Files that are or may hold images of a data set."""
@@ -59,14 +62,20 @@ class SubmissionRecord(_Strict):
     division: Literal["fixed model", "open"]
     code: str
     contact: str
+    cpu_minutes: Annotated[float, Field(ge=0)] | None = None
+    """CPU time of the run, as its authors measured it."""
 
 
 class SplitRecord(_Strict):
-    """The test rows of a leaderboard: their number and the digest of their ids and labels."""
+    """The test rows of a leaderboard: their number, and digests of their ids and labels."""
 
     data: str
     n: Annotated[int, Field(ge=1)]
-    rows: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    ids: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    labels: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")]
+    """Of ids and labels; evidence without labels has to have the ids."""
+    rerun: dict[str, str] = {}
+    """Of submissions that the maintainers ran again: the name, and the digest of its manifest."""
 
 
 @dataclass(frozen=True)
@@ -94,8 +103,21 @@ def write_submission(run: Path, out: Path) -> Path:
     stated = out.with_name(f"{out.name}.yaml")
     model = {"digest": "", "url": "", "license": ""}
     fields = dict.fromkeys(SubmissionRecord.model_fields, "")
-    write_yaml(stated, fields | {"authors": [], "model": model, "division": "open"})
+    write_yaml(
+        stated, fields | {"authors": [], "model": model, "division": "open", "cpu_minutes": None}
+    )
     return stated
+
+
+def write_split(run: Path, out: Path) -> Path:
+    """Write the file of the test rows from a run that scored all of them."""
+    loaded = load_run(run)
+    digests = list(map(digest_rows, loaded.evidence[0].values()))
+    most = max(digests, key=lambda rows: (rows.n, bool(rows.labels)))
+    dataset = loaded.record.spec.dataset
+    name = loaded.subject.data or (loaded.name if dataset is None else dataset.name)
+    write_json(out, {"data": name, "n": most.n, "ids": most.ids, "labels": most.labels})
+    return out
 
 
 def check_submission(
@@ -112,18 +134,25 @@ def check_submission(
     folder = folder.resolve()
     record = _read(SubmissionRecord, read_yaml(folder.parent / f"{folder.name}.yaml", "submission"))
     rows = _read(SplitRecord, read_json(split, "split"))
+    refusals: list[str] = []
     try:
         run = load_run(folder)
-        refusals = [*_find_files(folder), *_find_missing_rows(run, rows), *_find_overrides(run)]
+        refusals += [*_find_files(folder), *_find_missing_rows(run, rows), *_find_overrides(run)]
         run.free_evidence()
         recompute(folder, progress)
     except (EvidenceError, VerificationError) as error:
-        return SubmissionCheck(record, "refused", (str(error),))
+        return SubmissionCheck(record, "refused", (*refusals, str(error)))
     if rerun is not None:
         refusals += _find_differences(run, load_run(rerun))
     if refusals:
         return SubmissionCheck(record, "refused", tuple(refusals))
-    return SubmissionCheck(record, "recomputed" if rerun is None else "rerun", ())
+    again = rerun is not None or rows.rerun.get(folder.name) == sha256_of(folder / MANIFEST)
+    return SubmissionCheck(record, "rerun" if again else "recomputed", ())
+
+
+def find_split(folder: Path) -> Path | None:
+    """Return the file of the test rows of a folder of submissions; None if it holds other runs."""
+    return folder / SPLIT if (folder / SPLIT).is_file() else None
 
 
 def _read(kind: type[Content], content: object) -> Content:
@@ -143,10 +172,13 @@ def _find_files(folder: Path) -> Iterator[str]:
         yield f"The folder has {size / MEBIBYTE:.1f} MiB. At most {MAX_BYTES // MEBIBYTE} MiB fit."
 
 
-def _find_missing_rows(run: LoadedRun, rows: SplitRecord) -> Iterator[str]:
-    if digest_samples(run) != rows.rows:
-        n = max(len(bundle) for bundle in run.evidence[0].values())
-        yield f"The run scored {n:,} rows that are not the {rows.n:,} test rows of {rows.data}."
+def _find_missing_rows(run: LoadedRun, split: SplitRecord) -> Iterator[str]:
+    digests = list(map(digest_rows, run.evidence[0].values()))
+    n = max(rows.n for rows in digests)
+    if split.ids not in {rows.ids for rows in digests}:
+        yield f"The run scored {n:,} rows that are not the {split.n:,} test rows of {split.data}."
+    elif {rows.labels for rows in digests if rows.labels} - {split.labels}:
+        yield f"The labels are not those of the test rows of {split.data}."
 
 
 def _find_overrides(run: LoadedRun) -> Iterator[str]:

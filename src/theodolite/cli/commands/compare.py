@@ -8,20 +8,25 @@ import typer
 from theodolite._runs.comparison.compare_runs import Comparison
 from theodolite._runs.comparison.compare_runs import compare_runs as compare_all
 from theodolite._runs.comparison.comparison_rows import ComparisonRow
-from theodolite._runs.comparison.leaderboard import LeaderboardRow, LeaderboardTable
-from theodolite._runs.comparison.leaderboard import build_leaderboard as rank_runs
-from theodolite._runs.comparison.loaded_runs import get_score_key, load_runs
+from theodolite._runs.comparison.leaderboard import (
+    LeaderboardRow,
+    LeaderboardTable,
+    build_leaderboard,
+)
+from theodolite._runs.comparison.loaded_runs import load_runs
 from theodolite._runs.comparison.run_differences import list_differences
-from theodolite._runs.comparison.submissions import check_submission, write_submission
+from theodolite._runs.comparison.submissions import (
+    check_submission,
+    write_split,
+    write_submission,
+)
 from theodolite._verdicts.scores_file import score_record, written
 from theodolite._verdicts.words import better_text, interval_text, percent
 from theodolite.cli import options as opt
 from theodolite.cli.options import argument, option
 from theodolite.cli.progress import show_progress
 from theodolite.cli.tables import print_json, print_table
-from theodolite.errors import EvidenceError, printable
-from theodolite.metrics.catalogue import catalogue
-from theodolite.questions import QUESTIONS
+from theodolite.errors import printable
 from theodolite.report.pages.compare_runs import write_comparison
 from theodolite.report.pages.compare_runs_words import (
     difference_text,
@@ -29,7 +34,12 @@ from theodolite.report.pages.compare_runs_words import (
     sentence,
     shortage_text,
 )
-from theodolite.report.pages.leaderboard import sentences, write_leaderboard
+from theodolite.report.pages.leaderboard import (
+    describe_row,
+    get_asked,
+    sentences,
+    write_leaderboard,
+)
 
 
 def compare(
@@ -125,27 +135,29 @@ def _line_json(line: ComparisonRow) -> dict[str, Any]:
 def leaderboard(
     folder: Annotated[Path, argument("Folder of run folders")],
     out: opt.Page = None,
-    by: Annotated[str | None, option("Question to rank by, such as located")] = None,
     check: Annotated[Path | None, option("Test rows (JSON): check FOLDER as a submission")] = None,
     rerun: Annotated[Path | None, option("Second run to check the submission with")] = None,
     submission: Annotated[Path | None, option("Folder to copy FOLDER to as a submission")] = None,
+    split: Annotated[Path | None, option("File for the test rows of the run FOLDER")] = None,
     as_json: opt.Json = False,
     quiet: opt.Quiet = False,
 ) -> None:
-    """Rank runs on the same samples; runs share a place where their difference may be 0.
+    """Rank runs on the same samples by each question. Runs that may be equal share a place.
 
-    With --check, FOLDER is one submission. Exit code 6: it is refused, for the reasons printed.
+    A folder with split.json holds submissions: each is checked first. With --check, FOLDER is one
+    submission. Exit code 6: it is refused, for the reasons printed.
     """
     if submission is not None:
         typer.echo(f"fill in: {write_submission(folder, submission)}")
         return
+    if split is not None:
+        typer.echo(f"test rows: {write_split(folder, split)}")
+        return
     if check is not None:
         _check_submission(folder, check, rerun, quiet=quiet)
         return
-    if by is not None and by not in QUESTIONS:
-        raise EvidenceError("--by", repr(by), f"one of {', '.join(QUESTIONS)}")
     with show_progress(quiet=quiet) as progress:
-        boards, left = rank_runs(folder, by, progress)
+        boards, left = build_leaderboard(folder, progress)
     if as_json:
         tables = [_board_json(board) for board in boards]
         print_json({"tables": tables, "left_out": [vars(run) for run in left]})
@@ -171,53 +183,48 @@ def _check_submission(folder: Path, split: Path, rerun: Path | None, *, quiet: b
 def _print_board(board: LeaderboardTable) -> None:
     for text in sentences(board):
         typer.echo(printable(text, 1000))
+    questions = get_asked(board)
     rows = []
-    for standing in board.standings:
+    for row in board.rows:
         cells = []
-        for question, key in board.columns.items():
-            score = standing.run.headline(question)
+        for question in questions:
+            cell, score = row.cells[question], row.cells[question].score
             if score is None:
                 cells.append("–")
                 continue
-            other = "" if get_score_key(score) == key else " (another score)"
-            answer = standing.run.verdicts[question].answer
-            cells.append(f"{percent(score.value, score)}{interval_text(score)} {answer}{other}")
-        seal = "with checksums" if standing.run.sealed else "no checksums"
-        same = standing.same_as and f"same evidence as {standing.same_as}"
-        text = "; ".join(filter(None, (seal, standing.note, same)))
-        rows.append((standing.place, standing.run.name, *cells, text))
-    metrics = catalogue()
-    ways = {key[0]: f" ({better_text(metrics[key[0]].better)})" for key in board.columns.values()
-            if key[0] in metrics}  # fmt: skip
-    heads = [f"{question}{ways.get(key[0], '')}" for question, key in board.columns.items()]
-    print_table(("place", "run", *heads, ""), rows)
+            place = f"place {cell.place} of {cell.ranked}" if cell.place else cell.note
+            answer = row.run.verdicts[question].answer
+            cells.append(f"{percent(score.value, score)}{interval_text(score)} {answer}, {place}")
+        rows.append((row.run.name, *cells, describe_row(row)))
+    print_table(("run", *questions, ""), rows)
 
 
 def _board_json(board: LeaderboardTable) -> dict[str, Any]:
     return {
         "samples": board.why,
-        "ranked_by": board.by,
         "says": sentences(board),
         "pairs_compared": board.pairs,
-        "runs": [_row_json(row, board) for row in board.standings],
+        "runs": [_row_json(row) for row in board.rows],
     }
 
 
-def _row_json(row: LeaderboardRow, board: LeaderboardTable) -> dict[str, Any]:
-    headlines = {question: row.run.headline(question) for question in board.columns}
+def _row_json(row: LeaderboardRow) -> dict[str, Any]:
     return {
         "run": row.run.name,
         "title": row.run.title,
-        "place": [row.best_rank, row.worst_rank],
-        "note": row.note,
-        "noes": row.noes,
+        "level": row.level,
         "same_evidence_as": row.same_as,
         "sealed": row.run.sealed,
         "started": row.run.record.started,
-        "answers": {question: verdict.answer for question, verdict in row.run.verdicts.items()},
-        "scores": {
-            question: score_record(score).model_dump(mode="json", exclude={"detail"})
-            for question, score in headlines.items()
-            if score is not None
+        "answers": {
+            question: {
+                "answer": row.run.verdicts[question].answer,
+                "place": [cell.best_rank, cell.worst_rank],
+                "of": cell.ranked,
+                "note": cell.note,
+                "score": score_record(cell.score).model_dump(mode="json", exclude={"detail"}),
+            }
+            for question, cell in row.cells.items()
+            if cell.score is not None
         },
     }

@@ -1,82 +1,86 @@
 """The page of a folder of runs: one table for each set of runs that can be compared."""
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
-from theodolite._runs.comparison.leaderboard import LeaderboardRow, LeaderboardTable, beats_null
+from theodolite._runs.comparison.leaderboard import (
+    MIN_UNITS,
+    LeaderboardCell,
+    LeaderboardRow,
+    LeaderboardTable,
+)
 from theodolite._runs.comparison.leaderboard_runs import ExcludedFolder
-from theodolite._runs.comparison.loaded_runs import get_score_key
-from theodolite._verdicts.rules import question_text
+from theodolite._runs.comparison.loaded_runs import LoadedRun
 from theodolite._verdicts.words import interval_text, joined, percent
 from theodolite.questions import QUESTIONS, Question
-from theodolite.report.chapters.clean import is_defect_metric
-from theodolite.report.figures.strips import shared_strips, strip_key
-from theodolite.report.page import TEMPLATES, write_page
-from theodolite.report.words import full_title, unbroken
-from theodolite.results import Score
+from theodolite.report.page import templates, write_page
+from theodolite.report.words import full_title, minus, unbroken
 
 MARKS = {"yes": "✓", "partly": "~", "no": "✗", "inconclusive": "?"}
-SHORT: dict[Question, str] = {
-    "exists": "in the input?",
-    "located": "looks there?",
-    "leak_free": "leak-free?",
-    "faithful": "adds up?",
-    "detects": "detects?",
-    "accepted": "accepted?",
-}
+NOTES = (
+    "Each cell holds the verdict, the value with its 95 % CI, the strongest baseline, n, and the "
+    "place in this column. There is no total score.",
+    "A place is a range, such as 2–5, where a difference may be 0: all pairs of a column that are "
+    "answered by the same score are resampled together, sample by sample (p ≤ 0.05 after Holm over "
+    "the pairs of the column). Places are of these models, and not of models trained again.",
+    f"No place: fewer than {MIN_UNITS} samples or other units, another version of the score, "
+    "faithfulness to a linear probe, or no other run with this score.",
+    "Gray: no better than the strongest baseline, or of a probe.",
+)
 
 
 def write_leaderboard(
     path: Path, boards: Sequence[LeaderboardTable], left_out: Sequence[ExcludedFolder]
 ) -> Path:
-    """Write the page."""
-    n = sum(len(board.standings) for board in boards)
+    """Write the page. It is read without a script."""
+    n = sum(len(board.rows) for board in boards)
     content = {
         "title": "Leaderboard",
         "subtitle": f"{n} runs in {len(boards)} {'table' if len(boards) == 1 else 'tables'}",
-        "sentences": [sentence for board in boards for sentence in sentences(board)],
-        "boards": [_board(board, number) for number, board in enumerate(boards, start=1)],
-        "apart": len(boards) > 1,
+        "boards": [_board(board) for board in boards],
         "left_out": left_out,
-        "key_marks": [*_answer_marks(), *strip_key(), ("", "right is better →")],
-        "level": _level(boards),
+        "notes": NOTES,
     }
-    script = (TEMPLATES / "leaderboard.js").read_text("utf-8")
-    return write_page(
-        path, "leaderboard.html.j2", content, scripts=[script], styles=["leaderboard.css"]
-    )
+    return write_page(path, "leaderboard.html.j2", content, styles=["leaderboard.css"])
 
 
-def _answer_marks() -> list[tuple[Markup, str]]:
-    mark = Markup('<span class="answer-mark {}">{}</span>')
-    return [(mark.format(answer, MARKS[answer]), answer) for answer in MARKS]
+def render_board(board: LeaderboardTable) -> str:
+    """Return the table of a board alone, to stand in another page."""
+    module: Any = templates().get_template("leaderboard_table.html.j2").module
+    return str(module.board_table(_board(board)))
 
 
-def _level(boards: Sequence[LeaderboardTable]) -> str:
-    levels = {row.run.record.spec.resampling.level for b in boards for row in b.standings}
-    return f"{100 * (1 - max(levels, default=0.95)):g} %"
+def get_asked(board: LeaderboardTable) -> list[Question]:
+    """Return the questions that a run of the table answers."""
+    return [q for q in QUESTIONS if any(row.cells[q].score is not None for row in board.rows)]
 
 
 def sentences(board: LeaderboardTable) -> list[str]:
-    """What a reader wants to know first: who fails nowhere, and who is first in what."""
-    if len(board.standings) == 1:
+    """What a reader wants to know first: who is ahead in which question, and who fails none."""
+    if len(board.rows) == 1:
         return [f"One run on {board.why}: nothing to compare with."]
-    if not board.pairs or board.by is None:
-        return [_without_no(board), f"No two of the runs on {board.why} can be ranked."]
-    rule = f"“{QUESTIONS[board.by]}”"
-    if not board.chosen:
-        rule = f"questions failed, then {rule}"
-    ranked = f"Ranked by: {rule}. {_first(board)}"
-    return [ranked, _without_no(board)] if board.chosen else [_without_no(board), ranked]
+    ahead = [text for question in QUESTIONS if (text := _first(board, question))]
+    return [" ".join(ahead) or "No two of these runs can be ranked.", _without_no(board)]
+
+
+def _first(board: LeaderboardTable, question: Question) -> str:
+    """Return the run that is significantly ahead of all others, if there is one."""
+    placed = [row for row in board.rows if row.cells[question].place]
+    if not placed:
+        return ""
+    leaders = [_name(row.run) for row in placed if row.cells[question].best_rank == 1]
+    groups = {row.cells[question].ranked for row in placed}
+    if len(leaders) == 1:
+        return f"{question}: {leaders[0]} is first of {len(placed)}."
+    if len(leaders) == len(placed) and len(groups) == 1:
+        return f"{question}: no difference between {len(placed)} runs excludes 0."
+    return f"{question}: {joined(leaders)} share the first place of {len(placed)}."
 
 
 def _without_no(board: LeaderboardTable) -> str:
-    rows = [row for row in board.standings if row.run.verdicts]
-    clean = [row.run.name for row in rows if not row.noes]
+    rows = [row.run for row in board.rows if row.run.verdicts]
+    clean = [_name(run) for run in rows if not _has_no(run)]
     if not rows:
         return "No run answers a question."
     if not clean:
@@ -88,120 +92,88 @@ def _without_no(board: LeaderboardTable) -> str:
     return f"Runs that fail no question: {', '.join(clean)}."
 
 
-def _first(board: LeaderboardTable) -> str:
-    """Return the run that is significantly ahead, if there is one."""
-    placed = [row for row in board.standings if row.best_rank is not None]
-    leaders = [row for row in placed if row.best_rank == 1]
-    if len(leaders) == 1:
-        but = ", but fails a question" if leaders[0].noes else ""
-        name = leaders[0].run.name
-        return f"{name} is first of {len(placed)} runs on {board.why}{but}."
-    if len(leaders) == len(placed):
-        none = f"None of {len(placed)} runs on {board.why} is better than another"
-        return f"{none} (all intervals include 0, Holm)."
-    names = ", ".join(row.run.name for row in leaders)
-    return (
-        f"{names} share the first place of {len(placed)} runs on {board.why}: "
-        "no difference excludes 0 (Holm)."
-    )
+def _has_no(run: LoadedRun) -> bool:
+    return any(verdict.answer == "no" for verdict in run.verdicts.values())
 
 
-def _board(board: LeaderboardTable, number: int) -> dict[str, Any]:
-    columns = [_column(board, question) for question in board.columns]
+def describe_row(row: LeaderboardRow) -> str:
+    """What is known of a run beside its scores."""
+    return "; ".join(_lines(row))
+
+
+def _lines(row: LeaderboardRow) -> list[str]:
+    run, record = row.run, row.record
+    lines = [run.title] if run.title not in (run.name, "") else []
+    if record is not None:
+        lines = [
+            f"{record.name}, by {', '.join(record.authors)}",
+            f"{record.explanation}, {record.division}, {record.model.license}",
+            f"level: {row.level}",
+        ]
+    elif not run.sealed:
+        lines.append("no checksums")
+    if row.same_as:
+        lines.append(f"same evidence as {row.same_as}")
+    if run.made_record.failed_tasks:
+        lines.append(f"partial: {run.made_record.failed_tasks} tasks failed")
+    return [*lines, f"theodolite {run.record.packages.get('theodolite', '')}".strip()]
+
+
+def _board(board: LeaderboardTable) -> dict[str, Any]:
     return {
-        "number": number,
-        "why": board.why,
-        "ranked": board.by is not None and board.chosen,
-        "head": f"{'Runs' if len(board.standings) > 1 else 'One run'} on {board.why}",
-        "alone": len(board.standings) == 1,
-        "pairs": board.pairs,
-        "over": joined(board.over or ("samples",)),
-        "one_seed": "seeds" not in board.over,
-        "columns": columns,
-        "answered_by": [(column["asks"], column["score"] or "no score") for column in columns],
-        "rows": _rows(board),
+        "head": f"{'Runs' if len(board.rows) > 1 else 'One run'} on {board.why}",
+        "sentences": sentences(board),
+        "columns": [
+            {"question": q, "asks": asks, "score": _name_score(board, q)}
+            for q, asks in QUESTIONS.items()
+        ],
+        "rows": [
+            {
+                "name": _name(row.run),
+                "lines": _lines(row),
+                "cells": [
+                    _cell(row.run, q, row.cells[q], _name_score(board, q)) for q in QUESTIONS
+                ],
+                "minutes": _minutes(row),
+            }
+            for row in board.rows
+        ],
     }
 
 
-def _column(board: LeaderboardTable, question: Question) -> dict[str, Any]:
-    key = board.columns[question]
-    score = next((row.run.by_key[key] for row in board.standings if key in row.run.by_key), None)
-    return {
-        "asks": QUESTIONS[question] if score is None else question_text(score),
-        "short": SHORT[question],
-        "ranks": question == board.by,
-        "score": "" if score is None else full_title(score),
-        "better": "" if score is None else score.better,
-    }
+def _name_score(board: LeaderboardTable, question: Question) -> str:
+    """Return the score that all runs answer by; empty if they answer by several."""
+    scores = [row.cells[question].score for row in board.rows]
+    names = {full_title(score) for score in scores if score is not None}
+    return names.pop() if len(names) == 1 else ""
 
 
-def _rows(board: LeaderboardTable) -> list[dict[str, Any]]:
-    """Return a row for each run; comparable scores share an axis."""
-    rows = [_row(row, board) for row in board.standings]
-    for number, (question, key) in enumerate(board.columns.items()):
-        scores = [row.run.headline(question) for row in board.standings]
-        alike = [i for i, s in enumerate(scores) if s is not None and get_score_key(s) == key]
-        drawings = shared_strips([score for i in alike if (score := scores[i]) is not None])
-        for i, strip in zip(alike, drawings, strict=True):
-            rows[i]["cells"][number]["strip"] = strip
-    return rows
+def _name(run: LoadedRun) -> str:
+    return run.name.replace("__", ", ")
 
 
-def _row(row: LeaderboardRow, board: LeaderboardTable) -> dict[str, Any]:
-    run = row.run
-    return {
-        "place": row.place,
-        "order": _number(row.best_rank),
-        "name": run.name,
-        "title": run.title if run.title != run.name else "",
-        "note": row.note,
-        "same_as": row.same_as,
-        "cells": [_cell(row, question, board) for question in board.columns],
-        "sealed": run.sealed,
-        "started": run.record.started.partition("T")[0],
-        "version": run.record.packages.get("theodolite", ""),
-        "partial": run.made_record.failed_tasks,
-    }
+def _minutes(row: LeaderboardRow) -> str:
+    minutes = None if row.record is None else row.record.cpu_minutes
+    return "" if minutes is None else f"{minutes:.1f}"
 
 
-def _number(value: float | None) -> str:
-    return "" if value is None or math.isnan(value) else f"{value:.9g}"
-
-
-def _cell(row: LeaderboardRow, question: Question, board: LeaderboardTable) -> dict[str, Any]:
-    score = row.run.headline(question)
+def _cell(run: LoadedRun, question: Question, cell: LeaderboardCell, named: str) -> dict[str, Any]:
+    score = cell.score
     if score is None:
-        nothing = dict.fromkeys(("order", "interval", "null", "mark", "answer", "css"), "")
-        apart = question == "faithful" and row.run.subject.outputs == "probe_only"
-        why = "not evaluated for your model" if apart else "not_evaluated"
-        return nothing | {"value": "–", "gray": True, "why": why, "strip": ""}
-    answer = row.run.verdicts[question].answer
-    comparable = get_score_key(score) == board.columns[question]
-    return {
-        "value": percent(score.value, score),
-        "order": _number(score.value) if comparable else "",
-        "interval": interval_text(score).strip(),
-        "null": _null(score),
-        "mark": MARKS[answer],
-        "answer": answer,
-        "css": answer.replace("_", "-"),
-        "gray": not comparable or not beats_null(score, answer),
-        "why": _why(score, answer, comparable=comparable),
-        "strip": "",
-    }
-
-
-def _null(score: Score) -> str:
+        return {"value": ""}
+    answer = run.verdicts[question].answer
+    outputs = f"to {run.subject.wording.name}" if question == "faithful" else ""
     null = score.null
-    if null is None:
-        return ""
-    return unbroken(f"{null.label} {percent(null.value, score)}")
-
-
-def _why(score: Score, answer: str, *, comparable: bool) -> str:
-    if not comparable:
-        return f"another score: {full_title(score)}"
-    if answer == "no":
-        fault = is_defect_metric(score)
-        return "more than is accepted" if fault else "no better than the strongest baseline"
-    return "inconclusive" if answer == "inconclusive" else ""
+    baseline = "" if null is None else f"{null.label}: {percent(null.value, score)}"
+    name = "" if named else full_title(score)
+    lines = (name, outputs, baseline, f"n = {score.n:,} {score.n_unit}", cell.note)
+    return {
+        "value": unbroken(minus(percent(score.value, score))),
+        "interval": minus(interval_text(score).strip()),
+        "lines": [unbroken(line) for line in lines if line],
+        "mark": MARKS.get(answer, "–"),
+        "answer": answer.replace("_", " "),
+        "css": answer.replace("_", "-"),
+        "gray": answer not in ("yes", "partly"),
+        "place": f"place {cell.place} of {cell.ranked}" if cell.place else "",
+    }
