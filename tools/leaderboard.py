@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from theodolite._runs.comparison.leaderboard import build_leaderboard
-from theodolite._runs.folder.checksums import SEAL
+from theodolite._runs.folder.checksums import MANIFEST
 from theodolite.cli.progress import show_progress
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.page import TEMPLATES
@@ -25,8 +25,8 @@ COLORS = (
 
 
 def digest_kept() -> str:
-    """Digest of all that the page is made from: the seals, the stated fields, metric versions."""
-    names = (SEAL, "*.yaml", "split.json")
+    """Digest of all that the page is made from: the runs, the stated fields, metric versions."""
+    names = (MANIFEST, "*.yaml", "split.json")
     paths = sorted(path for name in names for path in KEPT.rglob(name))
     parts = [f"{path.relative_to(KEPT).as_posix()} {path.read_text('utf-8')}" for path in paths]
     parts += [f"{m.name} {m.version}" for m in catalogue().values() if m.decides]

@@ -64,7 +64,7 @@ page = Path("page.html").read_text()
 assert "place 2–3 of 3" in page
 assert "<script" not in page
 
-# a score that was changed, and sealed anew
+# a score that was changed, with new checksums
 shutil.copytree("board/blurred__concepts", "board/changed")
 shutil.copy("board/blurred__concepts.yaml", "board/changed.yaml")
 scores = json.loads(Path("board/changed/scores.json").read_text())

@@ -142,7 +142,7 @@ def _describe_shared_data(group: Sequence[LoadedRun]) -> str:
 
 
 def count_units(score: Score) -> int:
-    """Number of samples that a score stands on; of what it counts, if it is not of samples."""
+    """Number of samples that a score was computed from, or of what it counts."""
     return score.n if score.n_samples is None or score.n_unit == "samples" else score.n_samples
 
 

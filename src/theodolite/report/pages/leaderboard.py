@@ -46,7 +46,7 @@ def write_leaderboard(
 
 
 def render_board(board: LeaderboardTable) -> str:
-    """Return the table of a board alone, to stand in another page."""
+    """Return the table of a board alone, for another page."""
     module: Any = templates().get_template("leaderboard_table.html.j2").module
     return str(module.board_table(_board(board)))
 
