@@ -11,7 +11,7 @@ from support.study.folder_study import FolderStudy, study_folder
 from theodolite.datasets.study_material.material import read_material
 from theodolite.errors import EvidenceError, UnsafeInputError, VerificationError
 from theodolite_study.cli.app import app as study_app
-from theodolite_study.designer.material_archive import unpack_material
+from theodolite_study.designer.study_archive import unpack_study
 from theodolite_study.keys import Keys
 from theodolite_study.local_postgres import LocalPostgres
 from theodolite_study.protocol import read_protocol
@@ -93,18 +93,18 @@ def test_somebody_withdraws_by_letter(served: Path, database_url: str) -> None:
     assert "0 of 6 votes" in told("status", served, *where)
 
 
-def test_material_for_the_desk(tmp_path: Path) -> None:
+def test_pack_for_the_desk(tmp_path: Path) -> None:
     folder = study_folder(tmp_path / "s", instances=3)
     (folder / "images" / "more.png").write_bytes(b"not named")
-    told("material", folder, "--out", tmp_path / "m.zip")
-    told("material", folder, "--out", tmp_path / "again.zip")
+    told("pack", folder, "--out", tmp_path / "m.zip")
+    told("pack", folder, "--out", tmp_path / "again.zip")
     assert (tmp_path / "m.zip").read_bytes() == (tmp_path / "again.zip").read_bytes()
     (tmp_path / "unpacked").mkdir()
     with (tmp_path / "m.zip").open("rb") as stream:
-        unpacked = unpack_material(stream, tmp_path / "unpacked")
+        unpacked = unpack_study(stream, tmp_path / "unpacked")
     assert unpacked.material == read_material(folder)
     with pytest.raises(EvidenceError, match="file that is there"):
-        told("material", folder, "--out", tmp_path / "m.zip")
+        told("pack", folder, "--out", tmp_path / "m.zip")
 
 
 @pytest.mark.parametrize("tool", ["label-studio", "potato"])

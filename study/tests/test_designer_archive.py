@@ -17,13 +17,14 @@ from PIL import Image
 
 from support.study.folder_study import image
 from theodolite.ext.studies import INSTANCES
-from theodolite_study.designer.material_archive import (
+from theodolite_study.designer.study_archive import (
     LIMITS,
     ArchiveLimits,
     CheckedArchive,
-    unpack_material,
+    unpack_study,
     write_archive,
 )
+from theodolite_study.protocol import STUDY_FILE
 from theodolite_study.refusals import Invalid
 
 
@@ -32,6 +33,7 @@ def small_material(folder: Path) -> list[str]:
     shown = {"image": files[0], "predicted": "cat", "map": files[1]}
     one = {"key": "a", "image_key": "p", "technique": "map", "shown": shown}
     (folder / INSTANCES).write_text(json.dumps({"version": 1, "instances": [one]}))
+    (folder / STUDY_FILE).write_text("slug: small\ntitle: Small\ncontact: ann@example.org\n")
     return files
 
 
@@ -43,7 +45,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
 
 def unpacked(path: Path, folder: Path, limits: ArchiveLimits = LIMITS) -> CheckedArchive:
     with path.open("rb") as file:
-        return unpack_material(file, folder, limits)
+        return unpack_study(file, folder, limits)
 
 
 def zipped(
@@ -109,12 +111,12 @@ def test_strange_members_are_refused(
     with pytest.raises(Invalid, match=words):
         unpacked(path, tmp_path / "out", ArchiveLimits(image=2_000_000))
     written = [p for p in (tmp_path / "out").rglob("*") if p.is_file()]
-    assert all(p.name == INSTANCES for p in written), "nothing was believed"
+    assert {p.name for p in written} <= {INSTANCES, STUDY_FILE}, "nothing was believed"
     assert not (tmp_path / "evil.png").exists()
 
 
 @pytest.mark.parametrize(("limits", "words"), [
-    (ArchiveLimits(members=2), "more than 2 files"), (ArchiveLimits(directory=100), "files"),
+    (ArchiveLimits(members=3), "more than 3 files"), (ArchiveLimits(directory=100), "files"),
     (ArchiveLimits(upload=100), "larger"), (ArchiveLimits(whole=300), "Unpacked"),
     (ArchiveLimits(table=10), "too large"),
 ])  # fmt: skip
@@ -151,6 +153,7 @@ def test_a_member_is_never_larger_than_it_says(
     table["instances"][0]["shown"] = {"image": name, "predicted": "c", "concepts": {"a": 1}}
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(INSTANCES, json.dumps(table))
+        archive.writestr(STUDY_FILE, (made[0] / STUDY_FILE).read_bytes())
         archive.writestr(f"images/{name}", content)
     lied(bomb, 1000)
     with pytest.raises(Invalid):

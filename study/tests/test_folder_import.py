@@ -13,7 +13,10 @@ from theodolite.ext.studies import read_yaml, write_json
 from theodolite_study.export.data_rules import find_violations
 from theodolite_study.folder_import import import_folder
 from theodolite_study.keys import Keys
+from theodolite_study.new_study import DEMO_ETHICS, DEMO_TEXTS
 from theodolite_study.protocol import STUDY_FILE
+from theodolite_study.refusals import WrongStage
+from theodolite_study.store.opening import open_version
 
 QUESTIONS = {"q1": {"text": "It is good.", "low": "no", "high": "yes"}}
 INSTRUMENT = {
@@ -35,15 +38,16 @@ def rewritten(folder: Path, **changes: Any) -> None:
 def written(folder: Path, **settings: Any) -> Path:
     """A folder whose study.yaml has these settings and no others."""
     made = study_folder(folder)
-    given = {"slug": "small", "title": "A small study", "contact": "ann@example.org", "votes": 2}
+    given = {"slug": "small", "title": "A small study", "contact": "ann@example.org", "votes": 2,
+             "pay": "none", "minutes": 40, "ethics": DEMO_ETHICS, "texts": DEMO_TEXTS}  # fmt: skip
     write_json(made / STUDY_FILE, given | settings)
     return made
 
 
 def test_a_folder_is_played_to_the_end(connection: Any, tmp_path: Path) -> None:
     folder = written(
-        tmp_path / "s", languages=["de", "fr"], quota=3, pay="2 pounds", until="1 May 2027",
-        payment={"reward": 200, "currency": "EUR"}, access={"codes": {"finished": "C1"}},
+        tmp_path / "s", languages=["de", "fr"], quota=3,
+        pay={"reward": 200, "currency": "EUR"}, access={"codes": {"finished": "C1"}},
         welcome="Come *in*.", questions=QUESTIONS,
     )  # fmt: skip
     study = FolderStudy(connection, folder)
@@ -53,16 +57,21 @@ def test_a_folder_is_played_to_the_end(connection: Any, tmp_path: Path) -> None:
     assert study.one(text, "q1.low", "en") == "no"
     assert study.one(text, "title", "fr") == "A small study"
     form = "select convert_from(shown, 'utf8') from consent_text where language = %s"
-    for language in ("en", "de", "fr"):
+    for language, amount in (("en", "€2.00"), ("de", "2,00\xa0€"), ("fr", "2,00\xa0€")):
         shown = study.one(form, language)
-        assert "2 pounds" in shown and "1 May 2027" in shown and "ann@example.org" in shown
+        assert (
+            amount in shown
+            and "2099" in shown
+            and "2099-12" not in shown
+            and "demo@example.org" in shown
+        )
     assert study.one("select currency from study") == "EUR"
     assert study.one("select code from outcome where key = 'ran_out'") == "C1"
     people = study.taken_part("ann", "bob")
     assert study.one("select count(*) from vote where counted") == 6
     assert study.one("select answers from vote limit 1") == {"q1": 4}
     rankings = {name: [f"i{n}" for n in range(many)] for name, many in
-                {"q7": 5, "q8": 6, "q9": 6}.items()}  # fmt: skip
+                {"q7": 5}.items()}  # fmt: skip
     people[0].step("st_answer", people[0].token, "end", rankings, {}, b"d" * 32, None)
     assert people[0].leaves()["amount"] == 200
     assert find_violations(connection) == []
@@ -73,6 +82,14 @@ def test_it_is_put_there_once(connection: Any, tmp_path: Path) -> None:
     keys = Keys.read(folder)
     first = import_folder(connection, folder, keys)
     assert first.state == "draft" and import_folder(connection, folder, keys) == first
+    rewritten(folder, votes=5, minutes=None)
+    import_folder(connection, folder, keys)
+    assert connection.execute("select n_votes from version").fetchone() == (5,), "still a draft"
+    with pytest.raises(WrongStage, match="minutes"), connection.transaction():
+        open_version(connection, first.version)
+    rewritten(folder, votes=2, minutes=40)
+    import_folder(connection, folder, keys)
+    open_version(connection, first.version)
     rewritten(folder, votes=5)
     with pytest.raises(EvidenceError, match=r"votes.*another `slug`"):
         import_folder(connection, folder, keys)

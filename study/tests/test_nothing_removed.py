@@ -16,8 +16,7 @@ ALLOWED = {
     # a new file that stayed empty
     "cli/study_folder.py create_private_file unlink",
     # folders of tempfile.mkdtemp in the same function
-    "cli/server.py study_material rmtree",
-    "designer/material_routes.py take_material rmtree",
+    "designer/upload_routes.py _unpacked rmtree",
     "serve/run.py publish_counts rmtree",
     # names with random parts, given their final name when they are complete
     "export/study_export.py export_study rename",

@@ -8,7 +8,7 @@ import pytest
 
 from theodolite_study.folder_import import get_settings, load_instrument
 from theodolite_study.locale.default_texts import (
-    CONSENT_GAPS,
+    CASE,
     LABEL,
     fill_gaps,
     list_default_languages,
@@ -16,19 +16,21 @@ from theodolite_study.locale.default_texts import (
 )
 from theodolite_study.locale.translations import list_languages
 from theodolite_study.model.instrument import STAGES, Instrument
-from theodolite_study.model.markdown import GAP, render_consent, render_html
+from theodolite_study.model.markdown import GAP, render_html
 from theodolite_study.model.pasta import NEEDS, OUTCOMES, build_pasta
 from theodolite_study.model.required_texts import find_missing_texts, iterate_text_keys
 from theodolite_study.model.schema import SCHEMA, format_schema
-from theodolite_study.protocol import Protocol
+from theodolite_study.protocol import Ethics, Protocol
 
 TEXTS = {language: load_default_texts(language) for language in list_default_languages()}
-VALUES = {"contact": "study_team@example.org", "pay": "£4.00", "until": "2027-03-31"}
-SAYS = {
-    "en": ("deleted", "withdraw", "paid", "fingerprint", "secret key", "not offered to you twice"),
-    "de": ("gelöscht", "widerrufen", "bezahlt", "Fingerabdruck", "geheimen Schlüssel", "nicht zweimal angeboten"),
-    "fr": ("supprimé", "retirer", "payé", "empreinte", "clé secrète", "pas proposée deux fois"),
-}  # fmt: skip
+FACTS = {*Ethics.model_fields, "minutes", "pay"}
+DEBRIEFED = {"methods", "publish", "contact"}
+MORE = {
+    "debriefing",
+    "ethics.none",
+    "ethics.legal_basis.consent",
+    "ethics.legal_basis.public_interest",
+}
 
 
 def test_texts_are_complete_and_nothing_more() -> None:
@@ -36,50 +38,34 @@ def test_texts_are_complete_and_nothing_more() -> None:
     missing = find_missing_texts(build_pasta(), sorted(TEXTS), TEXTS, OUTCOMES)
     assert missing == [(language, "contact") for language in sorted(TEXTS)]
     for texts in TEXTS.values():
-        assert texts.keys() == set(iterate_text_keys(build_pasta(), OUTCOMES)) - {"contact"}
+        assert texts.keys() - MORE == set(iterate_text_keys(build_pasta(), OUTCOMES)) - {"contact"}
+        assert texts.keys() >= MORE
 
 
 def test_gaps_are_the_same_in_every_language() -> None:
     for key, english in TEXTS["en"].items():
         gaps = sorted(GAP.findall(english))
         assert all(sorted(GAP.findall(texts[key])) == gaps for texts in TEXTS.values()), key
-        wanted = {"consent": set(CONSENT_GAPS), "words.text": {LABEL}}
+        cases = [case for case, _ in CASE.findall(english)]
+        assert all([c for c, _ in CASE.findall(x[key])] == cases for x in TEXTS.values()), key
+        wanted = {"consent": FACTS, "words.text": {LABEL}, "debriefing": DEBRIEFED}
         assert {gap[1:-1] for gap in gaps} == wanted.get(key, set()), key
 
 
 def test_every_text_is_translated() -> None:
-    same = {"q8.item", "q9.item"}
     for language in {"de", "fr"}:
         for key, text in TEXTS[language].items():
-            assert text != TEXTS["en"][key] or (
-                language == "fr" and key.rpartition(".")[0] in same
-            ), key
-
-
-@pytest.mark.parametrize("language", sorted(TEXTS))
-def test_the_consent_says_what_is_kept(language: str) -> None:
-    with pytest.raises(ValueError, match="gap"):
-        render_consent(TEXTS[language]["consent"])
-    shown = render_consent(fill_gaps(TEXTS[language]["consent"], VALUES)).decode()
-    assert shown.count("<h2>") == 6 and shown.count("<li>") == 3
-    for words in (*SAYS[language], *VALUES.values(), "30"):
-        assert words in shown, words
-    declined = render_html(TEXTS[language]["outcome.declined"])
-    assert all(words in declined for words in SAYS[language][3:]), "as the page says afterwards"
+            assert text != TEXTS["en"][key], key
 
 
 def test_what_fills_a_gap_stays_plain() -> None:
-    hostile = VALUES | {
-        "contact": "*us* [x](https://evil.org)\n\n# <b>a_b_c</b> &amp; <https://evil.org>"
-    }
-    shown = render_html(fill_gaps("Write to {contact}, {pay}, {until}.", hostile))
+    hostile = {"contact": "*us* [x](https://evil.org)\n\n# <b>a_b_c</b> &amp; <https://evil.org>"}
+    shown = render_html(fill_gaps("Write to {contact}, {until}.", hostile | {"until": "2027"}))
     assert shown == (
         "<p>Write to *us* [x](https://evil.org) # &lt;b&gt;a_b_c&lt;/b&gt; &amp;amp; "
-        "&lt;https://evil.org&gt;, £4.00, 2027-03-31.</p>\n"
+        "&lt;https://evil.org&gt;, 2027.</p>\n"
     )
-    for values in ({}, VALUES | {"more": "x"}):
-        with pytest.raises(ValueError, match="gaps"):
-            fill_gaps(TEXTS["en"]["consent"], values)
+    assert fill_gaps("Is it {label}?", hostile) == "Is it {label}?"
     with pytest.raises(LookupError):
         load_default_texts("../en")
 

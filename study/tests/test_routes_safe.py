@@ -114,7 +114,7 @@ def test_hostile_words_stay_words(place: ServedStudies) -> None:
     place.run("alter table wording enable trigger wording_frozen")
     shown: Any = place.one("select shown from instance where study_id = %s", study.study)
     shown["shown"]["predicted"] = HOSTILE
-    shown["instruction"] = HOSTILE
+    shown["task"] = {"instruction": HOSTILE}
     place.run("update instance set shown = %s where study_id = %s", Jsonb(shown), study.study)
     browser = place.browser()
     browser.get("/s/hostile")

@@ -87,9 +87,7 @@ def test_ratings_that_are_asked_for_are_said() -> None:
             made = check.make(item())
             ((question, rating),) = made.check.ratings.items()
             assert question in ("q1", "q2", "q3", "q4", "q5") and 1 <= rating <= 5
-            if question != "q5":
-                said = made.check.instruction
-                assert f"question {question[1]}" in said and f"rating {rating}" in said
+            assert made.check.task == ("pair" if question == "q5" else "rating")
 
 
 def test_a_pair_that_is_the_same(tmp_path: Path) -> None:
@@ -98,16 +96,12 @@ def test_a_pair_that_is_the_same(tmp_path: Path) -> None:
         given = identical_item(item(same=item(5).shown), kind=kind)
         found = material_from_arrays([item(1), given], folder).instances[1]
         assert found.same == found.shown
-        assert bool(found.check.instruction) == (kind == "training")
+        assert found.check.task == "pair"
 
 
 def test_instructed() -> None:
     made = instructed_item(item(), question="q3", rating=2, kind="gold")
-    assert made.check.ratings == {"q3": 2}
-    assert (
-        made.check.instruction
-        == "Please give question 3 the rating 2 here, whatever you think of it."
-    )
+    assert (made.check.task, made.check.ratings) == ("rating", {"q3": 2})
 
 
 def test_arrays_become_material(tmp_path: Path) -> None:

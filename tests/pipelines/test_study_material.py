@@ -199,13 +199,13 @@ def test_checks_are_facts_and_have_images_of_their_own(
         assert (box.x, box.y, box.width, box.height) == (
             across.min(), down.min(), np.ptp(across) + 1, np.ptp(down) + 1
         )  # fmt: skip
-        assert "dog" in one.check.instruction
+        assert "dog" in one.check.object
 
 
 def test_nothing_that_people_see_tells_the_technique(made: tuple[Path, Material]) -> None:
     for one in made[1].instances:
         said = [one.key, *one.images(), one.shown.predicted]
-        said += [one.check.instruction, one.check.feedback] if one.check else []
+        said += [one.check.object] if one.check else []
         assert not [text for text in said if one.technique in text or "cam" in text]
 
 

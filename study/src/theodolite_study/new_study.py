@@ -2,9 +2,8 @@
 
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime, timezone
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from theodolite.errors import EvidenceError
@@ -19,12 +18,17 @@ slug: {slug}            # its part of the address, after /s/
 title: {title}
 contact: {contact}      # shown on each page
 languages: {languages}  # besides English: in texts of ours (de, fr), or of `texts`
-pay: no money           # as the consent form says it
-until: {until}          # it closes by then, as the consent form says
+
+# The study opens when all of these are filled in. The consent form is made of them: have it
+# approved.
+pay: {pay}
+                        # none, or {{reward: 450, currency: GBP}} in the smallest unit
+minutes: {minutes}      # how long it takes
+ethics:
+{ethics}
 
 votes: {votes}          # for each explanation, of different people
 quota: {quota}          # explanations for each person
-minutes: {minutes}      # how long it takes, as told to people
 seed: {seed}
 
 plan:                   # what is compared, fixed before the study opens
@@ -50,7 +54,7 @@ access:
   codes: {{finished: "{finished}", no_consent: "{declined}", screened_out: "{screened}"}}
 
 # Texts have defaults: welcome, consent, instructions, thanks, questions, rankings,
-# before_text, before_boxes. docs/study.md lists them; have the consent form approved.
+# debriefing, before_text, before_boxes. docs/study.md lists them.
 """
 
 
@@ -66,6 +70,11 @@ class NewStudy:
     quota: int = 20
     seed: int = 0
     languages: Sequence[str] = ()
+    ethics: Mapping[str, object] = field(default_factory=dict)
+    """Facts of the consent form that are known."""
+    pay: str = ""
+    texts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Texts by language, where the consent form needs them."""
 
 
 def write_new_study(folder: Path, material: Material, beginning: NewStudy) -> Protocol:
@@ -82,13 +91,67 @@ def write_new_study(folder: Path, material: Material, beginning: NewStudy) -> Pr
         minutes=max(5, 2 * quota), seed=beginning.seed,
         gap=min(5, len(images) // 2) if len(images) < len(real) else 0,
         languages=json.dumps(list(beginning.languages)),
-        until=json.dumps(f"{datetime.now(timezone.utc).year + 1}-12-31"),
+        pay=beginning.pay, ethics=_describe_ethics(beginning.ethics),
         finished=_make_code(), declined=_make_code(), screened=_make_code(),
     )  # fmt: skip
     with all_or_nothing(folder / STUDY_FILE) as stream:
         stream.write(content.encode())
+        if beginning.texts:
+            stream.write(f"texts: {json.dumps(beginning.texts, ensure_ascii=False)}\n".encode())
     Keys.create(folder / KEYS_FILE)
     return read_protocol(folder)
+
+
+ETHICS_NOTES = {
+    "institution": "who is responsible for the data",
+    "responsible": "name, role and e-mail",
+    "data_protection": "e-mail of the data protection officer",
+    "purpose": "a sentence of 40 characters or more",
+    "approval": "ethics board and number; or none, with the reason",
+    "legal_basis": "consent or public_interest",
+    "risks": "a sentence",
+    "age_min": "youngest age",
+    "recipients": "who receives the data: hosting, platform",
+    "transfer": "none; or the country outside the EU, with the safeguard",
+    "until": "it closes by then",
+    "publish": "where answers are published, with the license; or no",
+    "authority": "who takes complaints about data protection",
+}
+USUAL = {"age_min": 18}
+DEMO_ETHICS = {
+    "institution": "Demo", "responsible": "Demo, demo@example.org",
+    "data_protection": "demo@example.org",
+    "purpose": "This demonstration shows how people rate explanations of images.",
+    "approval": "none, because this is a demonstration", "legal_basis": "consent",
+    "risks": "There are no known risks.", "age_min": 18,
+    "recipients": "The computer that runs the demonstration", "transfer": "none",
+    "until": "2099-12-31", "publish": "no", "authority": "the demonstration's authority",
+}  # fmt: skip
+DEMO_TEXTS = {
+    "de": {
+        "ethics.purpose": "Diese Demonstration zeigt, wie Menschen Bilderklärungen bewerten.",
+        "ethics.risks": "Es sind keine Risiken bekannt.",
+        "ethics.approval": "keines, da dies eine Demonstration ist",
+        "ethics.recipients": "Der Computer, auf dem die Demonstration läuft",
+        "ethics.authority": "der Aufsichtsbehörde der Demonstration",
+    },
+    "fr": {
+        "ethics.purpose": "Cette démonstration montre comment on évalue des explications.",
+        "ethics.risks": "Aucun risque n’est connu.",
+        "ethics.approval": "aucun, car il s’agit d’une démonstration",
+        "ethics.recipients": "L’ordinateur sur lequel tourne la démonstration",
+        "ethics.authority": "l’autorité de la démonstration",
+    },
+}
+
+
+def _describe_ethics(known: Mapping[str, object]) -> str:
+    values = USUAL | dict(known)
+    lines = []
+    for name, note in ETHICS_NOTES.items():
+        value = json.dumps(values[name], ensure_ascii=False) if name in values else ""
+        lines.append(f"  {name}: {value}".ljust(24) + f"# {note}")
+    return "\n".join(lines)
 
 
 def make_slug(title: str) -> str:

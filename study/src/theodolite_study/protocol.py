@@ -9,6 +9,7 @@ from pydantic import Field, ValidationError, model_validator
 from theodolite.errors import EvidenceError
 from theodolite.ext.studies import StrictRecord, read_yaml
 from theodolite_study.locale.default_texts import load_default_texts
+from theodolite_study.model.admission import Screening
 from theodolite_study.model.pasta import RANKED
 
 Text: TypeAlias = Annotated[str, Field(min_length=1, max_length=20_000)]
@@ -117,12 +118,42 @@ class Patience(StrictRecord):
     """After consent; three times as long where scripts do not run, as pages cannot tell then."""
 
 
+class Ethics(StrictRecord):
+    """What the consent form has to say (GDPR, Art. 13). A study opens when all of it is there."""
+
+    institution: Line | None = None
+    """Who is responsible for the data."""
+    responsible: Line | None = None
+    """Name, role and e-mail of a person."""
+    data_protection: Line | None = None
+    """E-mail of the data protection officer."""
+    purpose: Line | None = None
+    """Purpose of the study, in a sentence."""
+    approval: Line | None = None
+    """Ethics board and number; or `none`, with the reason."""
+    legal_basis: Literal["consent", "public_interest"] | None = None
+    risks: Line | None = None
+    age_min: Annotated[int, Field(ge=1, le=120)] | None = None
+    recipients: Line | None = None
+    """Who receives the data: hosting, platform."""
+    transfer: Line | None = None
+    """Country outside the EU and EEA, with the safeguard; or `none`."""
+    until: Line | None = None
+    """Latest closing date of the study."""
+    publish: Line | None = None
+    """Where answers are published, and the license; or `no`."""
+    authority: Line | None = None
+    """Supervisory authority that takes complaints."""
+
+
 class Payment(StrictRecord):
     """Pay of participants, in the smallest unit of the currency."""
 
     currency: Annotated[str, Field(pattern="^[A-Z]{3}$")] = "GBP"
     reward: Annotated[int, Field(ge=0)]
     """Pay for completing the study."""
+    hourly: Annotated[int, Field(ge=0)] = 0
+    """Lowest pay for an hour; the desk compares it with the median time of a pilot."""
     floor: Annotated[int, Field(ge=0)] = 0
     """Minimum pay for participants who stop after some items."""
     screenout: Annotated[int, Field(ge=0)] = 0
@@ -144,11 +175,10 @@ class Protocol(StrictRecord):
     """Texts by language and key, where neither the settings below nor our texts have one."""
     instrument: Annotated[str, Field(pattern=r"^[\w-]+\.(json|yaml)$")] | None = None
     """File of the folder with blocks to ask, instead of `questions` and `rankings`."""
-    payment: Payment | None = None
-    pay: Line = "no money"
-    """Pay as the consent form words it."""
-    until: Line | None = None
-    """Latest closing date of the study, as the consent form words it."""
+    pay: Literal["none"] | Payment | None = None
+    """Pay of participants; no page of an unpaid study speaks of money."""
+    ethics: Ethics = Field(default_factory=lambda: Ethics())
+    """Facts of the consent form; in other languages, `texts` have `ethics.purpose` and others."""
     votes: Annotated[int, Field(ge=1, le=50)] = 5
     """Number of participants who rate each explanation."""
     quota: Annotated[int, Field(ge=1, le=100_000)] = 20
@@ -178,13 +208,16 @@ class Protocol(StrictRecord):
     consent: Text | None = None
     instructions: Text | None = None
     thanks: Text | None = None
+    debriefing: Text | None = None
     contact: Line
     """Contact address, shown on every page."""
-    minutes: Annotated[int, Field(ge=1, le=600)] = 40
+    minutes: Annotated[int, Field(ge=1, le=600)] | None = None
     """Duration of the study that participants are told."""
     demographics: bool = True
     smallest_width: Annotated[int, Field(ge=0, le=4000)] = 0
     """Minimum width of the window in pixels; 0 admits every device."""
+    screening: list[Screening] = Field(default_factory=list)
+    """Rules over answers at the door, or over the device, that turn people away."""
     training: Training = Training()
     checks: Checks = Checks()
     access: ProtocolAccess = ProtocolAccess()
@@ -205,6 +238,11 @@ class Protocol(StrictRecord):
         return self
 
 
+def is_unchanged(protocol: Protocol, stored: Mapping[str, Any]) -> bool:
+    """Return whether study.yaml is as it was when it was imported."""
+    return protocol.model_dump(mode="json", exclude_unset=True) == stored
+
+
 def require_unchanged(protocol: Protocol, stored: Mapping[str, Any]) -> None:
     """Refuse a study.yaml that changed since it was imported into the database."""
     changed = _find_change(protocol.model_dump(mode="json", exclude_unset=True), stored)
@@ -212,7 +250,7 @@ def require_unchanged(protocol: Protocol, stored: Mapping[str, Any]) -> None:
         name, now, before = changed
         raise EvidenceError(
             f"{STUDY_FILE}, {name}", f"{now!r}", f"{before!r}, as when it was first served",
-            "Give the changed study another `slug`, or open a new version of it in the desk.",
+            "Give the changed study another `slug`.",
         )  # fmt: skip
 
 

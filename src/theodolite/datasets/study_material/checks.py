@@ -105,33 +105,16 @@ def planned_checks(frames: Sequence[Frame | None], *, hidden: int, seed: int) ->
 
 def instructed_item(item: Item, *, question: str, rating: int, kind: Kind) -> Item:
     """Return an item that states which rating to give."""
-    number = question.removeprefix("q")
-    check = Check(
-        ratings={question: rating},
-        instruction=f"Please give question {number} the rating {rating} here, "
-        "whatever you think of it.",
-        feedback=f"This item asked for the rating {rating} at question {number}.",
-    )
-    return replace(item, kind=kind, check=check)
+    return replace(item, kind=kind, check=Check(task="rating", ratings={question: rating}))
 
 
 def identical_item(item: Item, *, kind: Kind) -> Item:
     """Return an item whose changed image is unchanged."""
-    practice = "Look closely at the two explanations of question 5."
-    check = Check(
-        ratings={"q5": 1},
-        instruction=practice if kind == "training" else "",
-        feedback="Both images and both explanations are the same. Nothing has changed, so the "
-        "answer to question 5 is 1.",
-    )
+    check = Check(task="pair", ratings={"q5": 1})
     return replace(item, same=item.shown, kind=kind, check=check)
 
 
 def framed_item(item: Item, *, frame: Frame, kind: Kind) -> Item:
     """Return an item that asks for a frame around an object."""
-    check = Check(
-        box=frame.box,
-        instruction=f"Here, please draw a single frame around the whole {frame.name}.",
-        feedback=f"A good frame holds all of the {frame.name} and little else.",
-    )
+    check = Check(task="frame", box=frame.box, object=frame.name)
     return replace(item, kind=kind, check=check)

@@ -88,15 +88,19 @@ class Check(StrictRecord):
     that has to be framed.
     """
 
+    task: Literal["rating", "pair", "frame"] | None = None
+    """What the item asks for; pages word it in the participant's language."""
+    object: Annotated[str, Field(max_length=200)] = ""
+    """Name of the object that has to be framed."""
     ratings: dict[str, int] = {}
     """Question to the answer that the item asks for."""
     box: Box | None = None
     overlap: Annotated[float, Field(gt=0, le=1)] = 0.5
     """How much of the frames has to be shared: intersection over union."""
     instruction: Annotated[str, Field(max_length=1000)] = ""
-    """Said on the page: what to do here."""
+    """Said on the page where there is no task: what to do here."""
     feedback: Annotated[str, Field(max_length=2000)] = ""
-    """Said after a practice item, right or wrong: why."""
+    """Said after a practice item without a task, right or wrong: why."""
 
 
 class Instance(StrictRecord):

@@ -13,7 +13,7 @@ from theodolite_study.cli.results import (
     study_results,
     study_verify,
 )
-from theodolite_study.cli.server import study_material
+from theodolite_study.cli.server import study_pack
 from theodolite_study.cli.study_commands import (
     study_demo,
     study_init,
@@ -44,7 +44,7 @@ app.command("results")(study_results)
 app.command("export")(study_export)
 app.command("verify")(study_verify)
 app.command("convert")(study_convert)
-app.command("material")(study_material)
+app.command("pack")(study_pack)
 app.command("backup")(study_backup)
 app.command("rehearse-restore")(study_rehearse_restore)
 app.command("upgrade")(study_upgrade)

@@ -106,9 +106,22 @@ def prepare_study(folder: Path, url: str, *, opened: bool) -> str:
         return ""
     with open_study(folder, url, load=True) as study:
         _warn_of_short_patience(folder)
-        if opened:
+        if opened and not _tell_missing_facts(folder):
             open_draft(study)
         return study.slug
+
+
+def _tell_missing_facts(folder: Path) -> list[str]:
+    """Say what the consent form lacks; the study does not open before."""
+    from theodolite_study.model.consent_facts import find_missing_facts
+    from theodolite_study.protocol import read_protocol
+
+    missing = find_missing_facts(read_protocol(folder))
+    if missing:
+        typer.echo("The study is not open. Fill in `study.yaml`, then serve it again:", err=True)
+        for place in missing:
+            typer.echo(f"  {place}", err=True)
+    return missing
 
 
 def _warn_of_short_patience(folder: Path) -> None:

@@ -161,16 +161,16 @@ def study_demo(
     from theodolite_study.cli.server_check import stop_when_answered
     from theodolite_study.cli.serving import Addresses, serve_study
     from theodolite_study.demo.material import write_demo_material
-    from theodolite_study.new_study import NewStudy, write_new_study
+    from theodolite_study.new_study import DEMO_ETHICS, DEMO_TEXTS, NewStudy, write_new_study
 
     if not (folder / "study.yaml").exists():
         material = write_demo_material(folder, seed=0)
         title = "A study to try: drawn images"
-        write_new_study(
-            folder,
-            material,
-            NewStudy(title=title, contact=DEFAULT_CONTACT, slug="demo", languages=("de", "fr")),
-        )
+        beginning = NewStudy(
+            title=title, contact=DEFAULT_CONTACT, slug="demo", languages=("de", "fr"),
+            ethics=DEMO_ETHICS, pay="none", texts=DEMO_TEXTS,
+        )  # fmt: skip
+        write_new_study(folder, material, beginning)
     here = "http://127.0.0.1"
     addresses = Addresses("127.0.0.1", port, port + 1, f"{here}:{port}", f"{here}:{port + 1}")
     with report_errors(), stop_when_answered(port, "/s/demo") if check else nullcontext():

@@ -8,10 +8,8 @@ from typing import Any
 
 from theodolite.errors import EvidenceError
 from theodolite.ext.studies import image_path
-from theodolite_study.designer.consent_check import find_consent_problems
 from theodolite_study.designer.pilot_report import load_median_minutes
-from theodolite_study.designer.settings_form import OUTCOMES_WITHOUT_CODE
-from theodolite_study.designer.version_changes import VersionContent
+from theodolite_study.designer.version_content import VersionContent
 from theodolite_study.desk.site import Connection, fetch_rows
 from theodolite_study.model.required_texts import find_missing_texts
 from theodolite_study.planning.sample_size import compute_half_width, compute_people
@@ -21,6 +19,8 @@ MAX_BACKUP_AGE = timedelta(days=1)
 SPREAD_BETWEEN, SPREAD_WITHIN = 0.6, 0.9
 """Standard deviations of ratings on five points in earlier studies, for the note on precision."""
 MAX_CHECKED_FILES = 2000
+OUTCOMES_WITHOUT_CODE = ("timed_out", "returned", "withdrawn")
+"""Outcomes that need no code: a platform reports them itself, or nobody returns."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class CheckEntry:
     good: bool
     words: str
     page: str
-    """Page that fixes the entry, relative to the study's address."""
+    """Page about the entry, relative to the study's address."""
 
 
 @dataclass(frozen=True)
@@ -118,16 +118,14 @@ def _texts(content: VersionContent) -> CheckEntry:
         f"{len(missing)} texts are missing, such as {missing[0][1]} in {missing[0][0]}." if missing
         else f"All texts are there in {', '.join(languages)}."
     )  # fmt: skip
-    return CheckEntry("Texts", not missing, message, "/texts?show=missing")
+    return CheckEntry("Texts", not missing, message, "")
 
 
 def _consent(content: VersionContent) -> CheckEntry:
-    for language in content.settings["languages"]:
-        faults = find_consent_problems(content.texts.get(("consent", language), ""), language)
-        if faults:
-            message = f"In {language}, {faults[0]}."
-            return _to_do("Consent", message, f"/consent?language={language}")
-    return _done("Consent", "It speaks of all topics in all languages.", "/consent")
+    unfilled = content.settings.get("unfilled")
+    if unfilled:
+        return _to_do("Consent", f"Fill in study.yaml: {', '.join(unfilled)}.", "")
+    return _done("Consent", "All facts of the consent form are filled in.", "/preview")
 
 
 def _codes(content: VersionContent) -> CheckEntry:
@@ -138,11 +136,11 @@ def _codes(content: VersionContent) -> CheckEntry:
         if key not in OUTCOMES_WITHOUT_CODE and not way.get("code") and not way.get("redirect")
     ]
     if access != "prolific":
-        return _done("Codes", "No platform needs codes.", "/outcomes")
+        return _done("Codes", "No platform needs codes.", "")
     message = (
         f"Prolific needs codes for {', '.join(lacking)}." if lacking else "All codes are entered."
     )
-    return CheckEntry("Codes", not lacking, message, "/outcomes")
+    return CheckEntry("Codes", not lacking, message, "")
 
 
 def _pay(facts: OpeningFacts) -> CheckEntry:
@@ -150,30 +148,30 @@ def _pay(facts: OpeningFacts) -> CheckEntry:
     reward, floor = settings.get("pay", {}).get("reward", 0), settings.get("hourly", 0)
     access = settings.get("access", {}).get("kind", "link")
     if not reward and access in ("link", "invite"):
-        return _done("Pay", "Nobody is paid, as the settings say.", "/settings")
+        return _done("Pay", "Nobody is paid, as study.yaml says.", "")
     minutes = facts.pilot_minutes or settings.get("minutes") or 0
-    source = "as the pilot's median" if facts.pilot_minutes else "as the settings say"
+    source = "as the pilot's median" if facts.pilot_minutes else "as study.yaml says"
     hourly = reward * 60 / minutes if minutes else 0
     message = (
         f"{reward / 100:.2f} for {minutes:.0f} minutes ({source}) are {hourly / 100:.2f}"
         f" {facts.currency} an hour; the floor is {floor / 100:.2f}."
     )
-    return CheckEntry("Pay", hourly >= floor and reward > 0, message, "/settings")
+    return CheckEntry("Pay", hourly >= floor and reward > 0, message, "")
 
 
 def _material(facts: OpeningFacts) -> CheckEntry:
     real = facts.kinds.get("real", 0)
     if not real:
-        return _to_do("Material", "There are no explanations yet.", "/material")
+        return _to_do("Material", "There are no explanations yet.", "")
     if facts.missing_files:
         message = f"{facts.missing_files} images are not on this server."
-        return _to_do("Material", message, "/material")
+        return _to_do("Material", message, "")
     words = {"training": "for practice", "gold": "hidden checks"}
     others = "".join(
         f", {facts.kinds[kind]} {words[kind]}" for kind in words if kind in facts.kinds
     )
     message = f"{real} explanations{others}; every image is there."
-    return _done("Material", message, "/material")
+    return _done("Material", message, "")
 
 
 def _checks(facts: OpeningFacts) -> Iterator[CheckEntry]:
@@ -181,19 +179,11 @@ def _checks(facts: OpeningFacts) -> Iterator[CheckEntry]:
     settings, real = facts.content.settings, facts.kinds.get("real", 0)
     if real and settings["quota"] > real:
         message = f"{settings['quota']} explanations for each person, but there are {real}."
-        yield _to_do("Number of explanations", message, "/settings")
-    by_condition = settings.get("votes_per") == "explanation_and_condition"
-    if by_condition and len(facts.content.conditions) < 2:
-        message = "Votes are counted for each condition, but there are none."
-        yield _to_do("Conditions", message, "/conditions")
+        yield _to_do("Number of explanations", message, "")
 
 
 def _size(facts: OpeningFacts) -> CheckEntry:
-    note = facts.content.settings.get("sample_note", "")
-    message = describe_size(facts)
-    if not note:
-        message += " Please write down why this is enough."
-    return CheckEntry("Sample size", bool(note), message, "/settings#sample_note")
+    return _done("Sample size", describe_size(facts), "")
 
 
 def describe_size(facts: OpeningFacts) -> str:

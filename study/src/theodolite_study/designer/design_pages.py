@@ -5,15 +5,21 @@ from typing import Any
 
 from starlette.responses import Response
 
-from theodolite_study.designer.draft_saving import get_version, is_draft
 from theodolite_study.desk.site import DeskRequest, render_page
+from theodolite_study.refusals import NotHere
 
 PAGES = (
-    ("", "Blocks"), ("/texts", "Texts"), ("/material", "Material"), ("/consent", "Consent"),
-    ("/settings", "Settings"), ("/outcomes", "Ways out"), ("/conditions", "Conditions"),
-    ("/preview", "Preview"), ("/pilot", "Pilot"), ("/open", "Open"), ("/share", "Share"),
+    ("", "Material"), ("/preview", "Preview"), ("/pilot", "Pilot"), ("/open", "Open"),
+    ("/share", "Share"),
 )  # fmt: skip
-"""Pages of the designer, in the order in which a study is made."""
+"""Pages of the designer, in the order in which a study is prepared."""
+
+
+def get_version(desk: DeskRequest) -> Mapping[str, Any]:
+    """Return the newest version of the study."""
+    if desk.version is None:
+        raise NotHere
+    return desk.version
 
 
 def get_design_address(desk: DeskRequest) -> str:
@@ -24,11 +30,11 @@ def get_design_address(desk: DeskRequest) -> str:
 def render_design_page(
     desk: DeskRequest, name: str, context: Mapping[str, Any], errors: Sequence[str] = ()
 ) -> Response:
-    """Render a page of the designer; with errors, the form keeps what was sent."""
-    sent = dict(desk.form.fields) if errors else None
+    """Render a page of the designer."""
+    version = get_version(desk)
     everywhere = {
-        "base": get_design_address(desk), "design_pages": PAGES, "draft": is_draft(desk),
-        "sent": sent, "edited_no": get_version(desk)["edited_no"],
+        "base": get_design_address(desk), "design_pages": PAGES,
+        "draft": version["state"] == "draft", "edited_no": version["edited_no"],
     }  # fmt: skip
     status = 422 if errors else 200
     return render_page(desk, name, {**everywhere, **context}, status, errors)

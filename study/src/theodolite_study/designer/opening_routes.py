@@ -13,8 +13,11 @@ from theodolite_study.designer.checklist import (
     load_opening_facts,
     require_complete,
 )
-from theodolite_study.designer.design_pages import get_design_address, render_design_page
-from theodolite_study.designer.draft_saving import get_version
+from theodolite_study.designer.design_pages import (
+    get_design_address,
+    get_version,
+    render_design_page,
+)
 from theodolite_study.designer.pilot_report import load_pilot_report
 from theodolite_study.designer.study_links import get_participants_origin
 from theodolite_study.designer.version_content import load_content

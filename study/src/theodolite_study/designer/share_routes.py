@@ -4,15 +4,17 @@ from markupsafe import Markup
 from starlette.responses import Response
 from starlette.routing import Route
 
-from theodolite_study.designer.design_pages import get_design_address, render_design_page
-from theodolite_study.designer.draft_saving import get_version
+from theodolite_study.designer.design_pages import (
+    get_design_address,
+    get_version,
+    render_design_page,
+)
 from theodolite_study.designer.study_links import (
     get_platform_link,
     get_study_link,
     make_invitations_csv,
     render_qr_svg,
 )
-from theodolite_study.designer.text_routes import download
 from theodolite_study.desk.rights import require_right
 from theodolite_study.desk.site import DeskRequest, redirect
 from theodolite_study.store.opening import set_study_state
@@ -40,7 +42,9 @@ def invite(desk: DeskRequest) -> Response:
     count = desk.form.whole("count", 1, MAX_INVITATIONS)
     content = make_invitations_csv(desk, count)
     desk.log("draft changed", {"changes": [f"{count} invitations were made."]})
-    return download(content, f"{desk.slug}-invitations.csv", "text/csv")
+    name = f"{desk.slug}-invitations.csv"
+    headers = {"content-disposition": f'attachment; filename="{name}"', "cache-control": "no-store"}
+    return Response(content, headers=headers, media_type="text/csv")
 
 
 @require_right("pause")

@@ -13,7 +13,7 @@ REFUSALS: dict[str, str] = {
     "ticks": N_("Please tick every box, or do not agree."),
     "no consent": N_("This version has no consent yet."),
     "barred": N_("You have left this study, and cannot take part in it again."),
-    "ran out": N_("There is no image left for you. You are paid in full; thank you."),
+    "ran out": N_("There is no image left for you. Thank you."),
     "wait": N_(
         "Other people are looking at the last images. One may come back to you: please wait "
         "a little."

@@ -1,6 +1,7 @@
 """Load the translations of our own texts from PO files when they are first needed."""
 
 import re
+from datetime import date
 from decimal import Decimal
 from functools import cache
 from gettext import GNUTranslations, NullTranslations
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from babel import Locale, UnknownLocaleError
+from babel.dates import format_date
 from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
@@ -87,6 +89,14 @@ def format_money(language: str, minor: int, currency: str) -> str:
     """
     amount = Decimal(minor).scaleb(-get_currency_precision(currency))
     return format_currency(amount, currency, locale=_get_locale(language))
+
+
+def format_day(language: str, day: str) -> str:
+    """Write a date such as 2027-12-31 in a language; other words stay as they are."""
+    try:
+        return format_date(date.fromisoformat(day), "long", locale=_get_locale(language))
+    except ValueError:
+        return day
 
 
 def get_script_texts(language: str) -> dict[str, str | dict[str, str]]:

@@ -59,7 +59,7 @@ def build_block_view(
         "block": block, "kind": kind, "name": block.name, "texts": texts, "fields": fields,
         "ask": texts.get("text", block.name).replace("{label}", label), "needed": what,
         "rule": json.dumps(rule) if rule else "", "error": what if block in unfit else "",
-        "needs": None, "numbered": N_TYPED_SHAPES,
+        "needs": None, "numbered": N_TYPED_SHAPES, "number": None,
     }  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from datetime import datetime, timezone
 from typing import Any
 from uuid import uuid4
 
+from theodolite_study.locale.task_messages import describe_task, number_questions
 from theodolite_study.model.block_orders import compute_orders
 from theodolite_study.model.blocks import BaseBlock, RegionsBlock
 from theodolite_study.model.instrument import Stage
@@ -16,10 +17,13 @@ from theodolite_study.serve.block_views import (
     select_compared_answers,
 )
 from theodolite_study.serve.images import ImageAddresses
+from theodolite_study.serve.pages import get_translator
 from theodolite_study.serve.versions import StudyVersion
 
 SIZES_KEY = "sizes"
 """Key of image sizes in an instance; unlike its other objects, no explanation."""
+TASK_KEY = "task"
+"""Key of what a practice item or a check asks for."""
 
 
 def select_asked_blocks(
@@ -67,13 +71,16 @@ def build_item_context(
         select_asked_blocks(version, stage, instance), version.instrument.pages(stage), orders
     )
     form = FormFields(row["draft"] if fields is None else fields)
-    views = build_block_views(blocks, version, language, form, label, unfit)
+    views = number_questions(build_block_views(blocks, version, language, form, label, unfit))
+    task = instance.get(TASK_KEY)
+    now = task if not task or before == (task.get("kind") == "frame") else None
+    shown_task = task if task and "instruction" in task else now
     context: dict[str, Any] = {
         "before": before, "action": f"/a/{row['item']}", "position": row["done"] + 1,
         "of": row["promised"], "label": label, "blocks": views, "orders": orders,
         "errors": [view for view in views if view["error"]],
         "explanation": explained.of(first, before=before),
-        "instruction": instance.get("instruction") or "",
+        "instruction": describe_task(shown_task, views, get_translator(language)), "task": task,
         "lease_seconds": compute_seconds_left(row["lease"]), "key": str(uuid4()), "practice": False,
         "earlier": select_compared_answers(blocks, row["earlier"]), "parts": {},
         "legend": row.get("legend") or "signed",
@@ -81,7 +88,9 @@ def build_item_context(
     }  # fmt: skip
     if not before:
         parts = {
-            n: part for n, part in instance.items() if isinstance(part, dict) and n != SIZES_KEY
+            n: part
+            for n, part in instance.items()
+            if isinstance(part, dict) and n not in (SIZES_KEY, TASK_KEY)
         }
         context["parts"] = {name: explained.of(part, before=before) for name, part in parts.items()}
     return context

@@ -49,6 +49,7 @@ class StudyPages:
             "language": language, "direction": get_direction(language), "csrf": csrf,
             "_": get_translator(language), "errors": (), "study_title": "", "contact": "",
             "preview": False, "turk": None, "away": False, "platform": False,
+            "paid": True, "rated": False,
             "scripts": list_scripts,
             "text": lambda key: "", "markdown": render_markdown,
             "own_name": get_own_name, "money": partial(format_money, language),

@@ -7,6 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from theodolite_study.locale.task_messages import describe_feedback
 from theodolite_study.refusals import NotHere
 from theodolite_study.serve.block_forms import UnfitForm, parse_answers
 from theodolite_study.serve.block_views import is_script_request, make_unfit_response
@@ -16,6 +17,7 @@ from theodolite_study.serve.item_pages import (
     select_asked_blocks,
 )
 from theodolite_study.serve.landing_routes import get_site
+from theodolite_study.serve.pages import get_translator
 from theodolite_study.serve.site import StudySite, parse_form, redirect
 from theodolite_study.session_tokens import digest_session_token
 
@@ -48,7 +50,11 @@ async def _page(
     )
     context |= {
         "action": f"/practice/{row['number']}", "practice": True, "passed": row["passed"],
-        "feedback": row["feedback"] or "", "last": row["number"] == row["of"],
+        "feedback": describe_feedback(
+            context["task"], context["blocks"], get_translator(row["language"]),
+            row["feedback"] or "",
+        ),
+        "last": row["number"] == row["of"],
     }  # fmt: skip
     name = "item" if row["answers"] is None else "feedback"
     status = 200 if error is None else error.status

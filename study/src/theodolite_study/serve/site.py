@@ -121,6 +121,7 @@ class StudySite:
         everywhere: dict[str, Any] = {}
         if version is not None:
             everywhere["preview"] = version.preview
+            everywhere["paid"] = version.settings.get("paid", True)
             everywhere["study_title"] = version.text("title", language)
             everywhere["text"] = partial(version.text, language=language)
             everywhere["contact"] = version.text("contact", language)

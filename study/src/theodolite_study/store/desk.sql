@@ -98,7 +98,7 @@ grant insert on study, version, wording, consent_text, condition, outcome, image
 grant insert (name, totp_sealed, enroll_sha256, enroll_expires_at) on staff to theodolite_desk;
 grant update on version, wording, consent_text, condition, outcome, image, instance, place, door,
     member, sign_in_failure, platform_link to theodolite_desk;
-grant update (state, title, currency, origin, legend, opened_at, closed_at) on study to theodolite_desk;
+grant update (state, title, protocol, currency, origin, legend, opened_at, closed_at) on study to theodolite_desk;
 grant update (password_hash, totp_sealed, totp_last_step, enroll_sha256, enroll_expires_at,
     disabled, last_success) on staff to theodolite_desk;
 grant update (last_seen) on session to theodolite_desk;

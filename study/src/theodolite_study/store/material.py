@@ -91,12 +91,28 @@ def _make_row(
 ) -> tuple[Any, ...]:
     record = instance.model_dump(mode="json")
     visible = {name: value for name, value in record.items() if name != "check"}
-    visible["instruction"] = instance.check.instruction if instance.check else None
+    visible["task"] = _describe_task(instance)
     visible["sizes"] = {file: sizes[file] for file in instance.images()}
     return (
         study, instance.key, instance.image_key, instance.technique,
         get_modality(instance.shown), instance.kind, place, Jsonb(record), Jsonb(visible),
     )  # fmt: skip
+
+
+def _describe_task(instance: Instance) -> dict[str, Any] | None:
+    """Return what a practice item or a check asks for, as far as its page says it."""
+    check = instance.check
+    if check is None:
+        return None
+    if check.task is None:
+        return {"instruction": check.instruction} if check.instruction else None
+    if check.task == "rating":
+        ((question, rating),) = check.ratings.items()
+        return {"kind": "rating", "question": question, "rating": rating}
+    if check.task == "frame":
+        return {"kind": "frame", "object": check.object}
+    # a hidden pair is not announced
+    return {"kind": "pair", "question": "q5"} if instance.kind == "training" else None
 
 
 def get_modality(part: Explained) -> str:

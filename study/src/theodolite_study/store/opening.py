@@ -58,6 +58,9 @@ def open_version(
         raise WrongStage(f"Version {row['no']} is {row['state']}.")
     if row["study_state"] in ("closed", "archived"):
         raise WrongStage(f"The study is {row['study_state']}.")
+    unfilled = row["settings"].get("unfilled")
+    if unfilled:
+        raise WrongStage(f"The consent form is not complete. study.yaml: {', '.join(unfilled)}.")
     earlier = _finish_earlier(connection, row)
     again = row["state"] == "pilot"
     last = _get_last_round(connection, row["study_id"])

@@ -22,6 +22,7 @@ from theodolite.datasets.study_material.material import (
 )
 from theodolite_study.folder_import import import_folder
 from theodolite_study.keys import Keys
+from theodolite_study.new_study import DEMO_ETHICS, DEMO_TEXTS
 from theodolite_study.protocol import STUDY_FILE, Protocol
 from theodolite_study.store.opening import open_version
 
@@ -45,9 +46,7 @@ def instance(folder: Path, number: int, *, kind: Kind = "real", images: int = 10
     """Even ones are maps with twins, odd ones concepts without."""
     one = number % images
     shown = image(folder, one)
-    check = (
-        None if kind == "real" else Check(ratings={"q3": 2}, instruction="Give 2 to question 3.")
-    )
+    check = None if kind == "real" else Check(task="rating", ratings={"q3": 2})
     if number % 2:
         said = Explained(image=shown, predicted="cat", concepts={"paw": 0.7, "beak": -0.2})
         return Instance(key=f"{kind}{number}", image_key=f"image{one}", technique="words",
@@ -74,7 +73,8 @@ def study_folder(
         for kind, count in kinds for number in range(count)
     ]  # fmt: skip
     write_material(folder, Material(instances=made))
-    given = {"slug": "small", "title": "A small study", "contact": "ann@example.org", "votes": 2}
+    given = {"slug": "small", "title": "A small study", "contact": "ann@example.org", "votes": 2,
+             "pay": "none", "minutes": 40, "ethics": DEMO_ETHICS, "texts": DEMO_TEXTS}  # fmt: skip
     protocol = Protocol.model_validate(given | settings)
     write_json(folder / STUDY_FILE, protocol.model_dump(mode="json"))  # JSON is YAML
     Keys.create(folder / "keys.json")

@@ -1,5 +1,6 @@
 """People who take part by the pages of the participants' server, without scripts."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -74,7 +75,7 @@ class PageWalker:
     def get(self, address: str) -> Any:
         return self._sent("GET", address)
 
-    def _sent(self, method: str, address: str, fields: Mapping[str, str] | None = None) -> Any:
+    def _sent(self, method: str, address: str, fields: Mapping[str, Any] | None = None) -> Any:
         self.browser.cookies.clear()
         for name, value in self.cookies.items():
             self.browser.cookies.set(name, value, domain=self.browser.base_url.host)
@@ -90,7 +91,7 @@ class PageWalker:
     def forms(self) -> list[PageForm]:
         return FormReader(self.page.text).forms
 
-    def sends(self, form: PageForm, **fields: str) -> Any:
+    def sends(self, form: PageForm, **fields: Any) -> Any:
         return self._sent("POST", form.action, form.hidden | fields)
 
     def arrives(self) -> bool:
@@ -104,7 +105,7 @@ class PageWalker:
 
     def agrees(self) -> None:
         (form,) = [form for form in self.forms() if form.id == "agree"]
-        self.sends(form)
+        self.sends(form, tick=re.findall('name="tick" value="([0-9]+)"', self.page.text))
         assert self.path == "/code", "before the first item"
         self.get("/go")
 

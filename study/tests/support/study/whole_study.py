@@ -24,14 +24,15 @@ from support.study.rehearsed import job_beside
 from theodolite.ext.studies import write_json
 from theodolite_study.demo.material import write_demo_material
 from theodolite_study.designer.design_pages import PAGES
-from theodolite_study.designer.material_archive import write_archive
+from theodolite_study.designer.study_archive import write_archive
 from theodolite_study.desk.accounts import make_enroll_link
 from theodolite_study.desk.app import create_desk
 from theodolite_study.export.export_check import verify_export
 from theodolite_study.export.verify import verify
 from theodolite_study.keys import Keys
-from theodolite_study.locale.default_texts import CONSENT_GAPS, fill_gaps, load_default_texts
+from theodolite_study.model.pasta import build_pasta
 from theodolite_study.money.rehearsal import compute_balance
+from theodolite_study.new_study import DEMO_ETHICS, DEMO_TEXTS
 from theodolite_study.operate.background_tasks import ExportTask
 from theodolite_study.serve.app import create_app
 from theodolite_study.serve.settings import Limits, Settings
@@ -39,15 +40,15 @@ from theodolite_study.serve.settings import Limits, Settings
 SLUG = "whole"
 HOME = "https://study.example.org"
 PASSPHRASE = "violet kettle onward maple"
-SCREENING = (
-    '[{"when": {"block": "device", "op": "eq", "value": "none"}},'
-    ' {"when": {"block": "device", "op": "eq", "value": "phone"}, "outcome": "wrong_device"}]'
-)
+SCREENING = [
+    {"when": {"block": "device", "op": "eq", "value": "none"}},
+    {"when": {"block": "device", "op": "eq", "value": "phone"}, "outcome": "wrong_device"},
+]
+DOOR = {"name": "device", "kind": "choice", "options": ["desk", "phone", "none"]}
+CODES = {"finished": "CDONE", "no_consent": "CNO", "screened_out": "COUT"}
 WAYS = ("finished", "stopped", "declined", "screened_out", "wrong_device", "failed_practice",
         "failed_checks", "timed_out", "returned", "withdrawn")  # fmt: skip
 """Ways out that people choose; then people come until the study is full."""
-CODES = ("finished", "ran_out", "stopped", "declined", "screened_out", "failed_practice",
-         "failed_checks", "full", "wrong_device", "withdrawn")  # fmt: skip
 
 
 @dataclass
@@ -72,14 +73,26 @@ class WholeStudy:
         headers = {"origin": HOME, "sec-fetch-site": "same-origin"}
         self.people = TestClient(self.app, base_url=HOME, headers=headers)
 
-    def material(self) -> Path:
-        """A part of the demo's material as an archive."""
+    def folder_of_study(self) -> Path:
+        """A part of the demo's material and a study.yaml, with a door of its own, as an archive."""
         folder = self.folder.with_name("material")
         made = write_demo_material(folder)
         real = [one for one in made.instances if one.kind == "real"][: self.real]
         rest = [one for one in made.instances if one.kind != "real"]
         part = made.model_copy(update={"instances": [*real, *rest]})
         write_json(folder / "instances.json", part.model_dump(mode="json", exclude_none=True))
+        instrument = build_pasta().stored() | {"door": [{"blocks": [DOOR]}]}
+        write_json(folder / "asked.json", instrument)
+        door = {"device.text": "Your device?"} | {f"device.option.{o}": o for o in DOOR["options"]}
+        texts = {language: DEMO_TEXTS.get(language, {}) | door for language in ("en", "de")}
+        write_json(folder / "study.yaml", {
+            "slug": SLUG, "title": "What do you see?", "contact": "ada@example.org",
+            "languages": ["de"], "texts": texts, "instrument": "asked.json", "minutes": 20,
+            "votes": self.votes, "quota": self.quota, "ethics": DEMO_ETHICS, "screening": SCREENING,
+            "pay": {"reward": 400, "floor": 50, "screenout": 30, "currency": "GBP"},
+            "checks": {"every": 2, "allowed": 0, "then": "screen_out"}, "training": {"attempts": 1},
+            "access": {"kind": "prolific", "signed": False, "codes": CODES},
+        })  # fmt: skip
         write_archive(folder, folder.with_suffix(".zip"))
         return folder.with_suffix(".zip")
 
@@ -229,43 +242,10 @@ class DeskPlayer:
                 found.fill(value)
 
     def makes_the_study(self) -> None:
-        """A study from the instrument that comes with the package, with a door of its own."""
+        """A study folder, uploaded."""
         self.goes("/new")
-        self.fill({"title": "What do you see?", "slug": SLUG, "contact": "ada@example.org"})
-        self.page.get_by_label("Deutsch").check()
-        self.press("Make the study")
-        self.page.locator("#add-door").select_option("choice")
-        self.press("Add", "form:has(#add-door)")
-        self.design("/block/choice")
-        self.fill({"name": "device", "options": "desk\nphone\nnone", "text_text": "Your device?"})
-        self.press("Save")
-        self.design("/texts?show=missing")
-        for field_ in self.page.locator("textarea").all():
-            if not field_.input_value():
-                field_.fill("…")
-        self.press("Save all texts")
-        for language in ("en", "de"):
-            self.design(f"/consent?language={language}")
-            gaps = dict(zip(CONSENT_GAPS, ("ada@example.org", "£4", "1 July"), strict=True))
-            self.fill({"consent": fill_gaps(load_default_texts(language)["consent"], gaps)})
-            self.press("Save")
-
-    def sets_it_up(self) -> None:
-        """Material, settings, ways out."""
-        self.design("/material")
-        self.page.set_input_files("#file", self.study.material())
+        self.page.set_input_files("#file", self.study.folder_of_study())
         self.press("Upload")
-        self.design("/settings")
-        self.fill({
-            "votes": str(self.study.votes), "quota": str(self.study.quota), "minutes": "20",
-            "reward": "4", "floor": "0.5", "screenout": "0.3", "sample_note": "A rehearsal.",
-            "access": "prolific", "signed": "no", "screening": SCREENING, "checks_every": "2",
-            "checks_allowed": "0", "checks_then": "screen_out", "practice_attempts": "1",
-        })  # fmt: skip
-        self.press("Save")
-        self.design("/outcomes")
-        self.fill({"on_wrong_device": "yes"} | {f"code_{key}": f"C{key.upper()}" for key in CODES})
-        self.press("Save")
 
     def joins_prolific(self) -> None:
         self.goes(f"/studies/{SLUG}/pay")
@@ -278,7 +258,7 @@ class DeskPlayer:
         wrong = []
         self.page.set_viewport_size({"width": 360, "height": 740})
         number = self.study.one("select id from instance limit 1")
-        more = ("/block/q1", "/block/device?language=de", f"/material/{number}")
+        more = (f"/material/{number}",)
         for name in (*(name for name, _ in PAGES), *more):
             self.design(name)
             self.page.evaluate(rules)
@@ -350,7 +330,6 @@ def play(study: WholeStudy, browser: Any, *, each: int, pilot: int, rules: str =
         ada = DeskPlayer(browser.new_page(), study)
         ada.signs_up(link)
         ada.makes_the_study()
-        ada.sets_it_up()
         wrong = ada.looks(rules) if rules else []
         preview = ada.previews()
         if "Vorschau" not in preview.page.text or study.one("select count(*) from place"):

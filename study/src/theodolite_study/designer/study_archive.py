@@ -1,4 +1,4 @@
-"""Check and unpack an uploaded zip of material within limits, and write such archives."""
+"""Check and unpack an uploaded zip of a study folder within limits, and write such archives."""
 
 import hashlib
 import json
@@ -23,9 +23,12 @@ from theodolite.ext.studies import (
     image_path,
     read_material,
 )
+from theodolite_study.protocol import STUDY_FILE, read_protocol
 from theodolite_study.refusals import Invalid
 
 IMAGE_NAME = re.compile(r"images/([0-9a-f]{64}\.(?:png|jpg|webp))")
+PLAIN_FILE = re.compile(r"[\w-]{1,60}\.(json|yaml)", re.ASCII)
+"""study.yaml, instances.json and an instrument."""
 END = struct.Struct("<4s4H2LH")
 END_MARK, LARGE_MARK = b"PK\x05\x06", b"PK\x06\x07"
 ZIP64_LOCATOR_BYTES = 20
@@ -53,7 +56,7 @@ LIMITS = ArchiveLimits()
 
 @dataclass(frozen=True)
 class CheckedArchive:
-    """Unpacked material in a folder, whose files match their names."""
+    """Unpacked study in a folder, whose files match their names."""
 
     folder: Path
     material: Material
@@ -61,9 +64,7 @@ class CheckedArchive:
     """Width and height of each image."""
 
 
-def unpack_material(
-    archive: BinaryIO, folder: Path, limits: ArchiveLimits = LIMITS
-) -> CheckedArchive:
+def unpack_study(archive: BinaryIO, folder: Path, limits: ArchiveLimits = LIMITS) -> CheckedArchive:
     """Unpack a zip into an empty folder, or refuse it with a message.
 
     Args:
@@ -76,7 +77,8 @@ def unpack_material(
     try:
         with zipfile.ZipFile(archive) as opened:
             members = _members(opened, limits)
-            _unpack(opened, members.pop(INSTANCES), folder / INSTANCES)
+            for name in [name for name in members if not _is_image(name)]:
+                _unpack(opened, members.pop(name), folder / name)
             material = _material(folder)
             _need_same_images(material, set(members))
             for name, info in members.items():
@@ -84,6 +86,10 @@ def unpack_material(
     except (zipfile.BadZipFile, NotImplementedError, EOFError, zlib.error) as error:
         raise Invalid(f"The archive is damaged: {error}") from error
     return CheckedArchive(folder, material, read_image_sizes(folder / IMAGES))
+
+
+def _is_image(name: str) -> bool:
+    return IMAGE_NAME.fullmatch(f"{IMAGES}/{name}") is not None
 
 
 def _need_small_directory(file: BinaryIO, limits: ArchiveLimits) -> None:
@@ -112,9 +118,9 @@ def _members(opened: zipfile.ZipFile, limits: ArchiveLimits) -> dict[str, zipfil
         if name == f"{IMAGES}/" and info.file_size == 0:
             continue
         match = IMAGE_NAME.fullmatch(name)
-        if match is None and name != INSTANCES:
-            raise Invalid(f"“{name[:80]}” does not belong into material: only {INSTANCES} and"
-                          f" {IMAGES}/ with names of 64 letters do.")  # fmt: skip
+        if match is None and not PLAIN_FILE.fullmatch(name):
+            raise Invalid(f"“{name[:80]}” does not belong into a study folder: only {STUDY_FILE},"
+                          f" {INSTANCES}, an instrument and {IMAGES}/ do.")  # fmt: skip
         short = name if match is None else match[1]
         kind = stat.S_IFMT(info.external_attr >> 16)
         if kind not in (0, stat.S_IFREG) or info.flag_bits & 1:
@@ -126,8 +132,9 @@ def _members(opened: zipfile.ZipFile, limits: ArchiveLimits) -> dict[str, zipfil
         if info.file_size > (limits.table if match is None else limits.image):
             raise Invalid(f"“{name}” is too large: {info.file_size:,} bytes.")
         members[short] = info
-    if INSTANCES not in members:
-        raise Invalid(f"The archive has no {INSTANCES}.")
+    lacking = {INSTANCES, STUDY_FILE} - members.keys()
+    if lacking:
+        raise Invalid(f"The archive has no {min(lacking)}.")
     if sum(info.file_size for info in members.values()) > limits.whole:
         raise Invalid(f"Unpacked it would be more than {limits.whole:,} bytes.")
     return members
@@ -185,12 +192,15 @@ def read_image_sizes(folder: Path) -> dict[str, tuple[int, int]]:
 
 
 def write_archive(folder: Path, out: Path) -> None:
-    """Write instances.json and its images as a zip, with equal bytes each time."""
-    material = read_material(folder)
+    """Write a study folder without its keys as a zip, with equal bytes each time."""
+    protocol, material = read_protocol(folder), read_material(folder)
     names = sorted({name for instance in material.instances for name in instance.images()})
     with all_or_nothing(out) as stream, zipfile.ZipFile(stream, "w") as archive:
         records = material.model_dump_json(exclude_none=True)
         archive.writestr(zipfile.ZipInfo(INSTANCES), records, zipfile.ZIP_DEFLATED)
+        for file in (STUDY_FILE, *([protocol.instrument] if protocol.instrument else [])):
+            content = (folder / file).read_bytes()
+            archive.writestr(zipfile.ZipInfo(file), content, zipfile.ZIP_DEFLATED)
         for name in names:
             content = existing(image_path(folder, name), "image").read_bytes()
             archive.writestr(zipfile.ZipInfo(f"{IMAGES}/{name}"), content)
