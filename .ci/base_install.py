@@ -59,7 +59,7 @@ assert loaded.stderr.strip() == "[]", f"importing theodolite loads {loaded.stder
 
 program, run = Path(sys.executable).with_name("theodolite"), Path(sys.argv[1]).resolve()
 facts = json.loads(subprocess.check_output([program, "doctor", "--json"], text=True))["facts"]
-assert facts["compiled loops of scores"].startswith("native"), facts
+assert facts["native kernels"].startswith("native"), facts
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     few, many = arrays(Path("few.npz"), 200, 12), arrays(Path("many.npz"), 1000, 30)

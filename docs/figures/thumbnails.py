@@ -60,7 +60,7 @@ def strips(title: str, scores: dict[str, Any], low: float, high: float) -> str:
 
 
 def map_of(title: str, values: Any, ink: Any) -> str:
-    """A map of relevance as squares, those of the ink with a frame."""
+    """Draw a saliency map as squares, with a frame around those of the ink."""
     parts, side = [text(LEFT, 40, 20, title)], 25
     for row in range(8):
         for column in range(8):
@@ -85,7 +85,7 @@ def image(parts: list[str]) -> str:
 def best_units(gave: dict[str, Any]) -> dict[str, Any]:
     """Of the example of units, the three that overlap most with their formula."""
     detail, null = gave["overlap"].detail, gave["overlap"].null
-    formulas = gave["found"].formulas()
+    formulas = gave["result"].formulas()
     return {
         f"{unit}: {formulas[unit]}": SimpleNamespace(
             value=detail.values[unit],
@@ -102,15 +102,15 @@ def main() -> None:
         path.stem.split("_", 2)[2]: runpy.run_path(str(path))
         for path in sorted((DOCS / "gallery").glob("plot_*.py"))
     }
-    tumours, units, raters = (
+    tumors, units, raters = (
         gave[name] for name in ("which_is_faithful", "units_of_a_network", "do_raters_agree")
     )
-    leaking, wine = (gave[name]["found"] for name in ("leaking_strokes", "good_enough"))
+    leaking, wine = (gave[name]["scores"] for name in ("leaking_strokes", "good_enough"))
     leakage = {name: row["task_leakage_given_concept"] for name, row in wine.items()}
     agreement = {name.replace("_", " "): raters["scores"][name] for name in raters["shown"][:3]}
     images = {
         "leaking_strokes": strips("What strokes give away", leaking, 0.4, 0),
-        "which_is_faithful": strips("Distance to the network", tumours["found"], 0.6, 0),
+        "which_is_faithful": strips("Distance to the network", tumors["scores"], 0.6, 0),
         "units_of_a_network": strips("Units overlap with strokes", best_units(units), 0, 0.2),
         "do_raters_agree": strips("Do five raters agree?", agreement, 0, 1),
         "is_the_ink_marked": map_of(

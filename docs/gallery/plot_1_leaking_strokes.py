@@ -2,9 +2,9 @@
 Does a bottleneck of strokes leak the digit?
 ============================================
 
-A bottleneck says of each handwritten digit whether it has a loop, a straight line, an open side and
-a flat top; a head then names the digit. Four yes-or-no concepts cannot tell ten digits apart. If
-the *values* of the concepts do, they carry more than they say.
+A bottleneck predicts whether a handwritten digit has a loop, a straight line, an open side and a
+flat top. A head then predicts the digit. Four binary concepts do not determine ten digits. If the
+*scores* of the concepts do, they leak information about the digit.
 """
 
 # %%
@@ -32,37 +32,38 @@ logits = np.stack(
 )
 
 # %%
-# The same bottleneck in three forms: probabilities, the same in steps of a quarter, and plain yes
-# or no. What a value tells about the digit *beyond* the true concept is leakage. The clean null is
-# the same evidence with that taken out.
+# The same bottleneck in three forms: probabilities, probabilities rounded to quarters, and 0 or 1.
+# Leakage is what a score reveals about the digit *beyond* the true concept. The reference is the
+# same evidence without this information.
 
 soft = 1 / (1 + np.exp(-logits))
 values = {"soft": soft, "in quarters": np.round(4 * soft) / 4, "hard": np.round(soft)}
-found = {}
-for name, said in values.items():
+scores = {}
+for name, scores_of_concepts in values.items():
     evidence = theodolite.ConceptEvidence(
-        values=said,
+        values=scores_of_concepts,
         truth=truth[tested],
         labels=labels[tested],
         concepts=["loop", "line", "open", "flat top"],
     )
     audit = theodolite.audit(evidence)
-    found[name] = next(s for s in audit.scores if s.metric == "task_leakage_given_concept")
+    scores[name] = next(s for s in audit.scores if s.metric == "task_leakage_given_concept")
     print(name, next(v for v in audit.verdicts if v.question == "leak_free").summary)
 
 # %%
-# Soft values tell a good part of what the concepts leave open, and coarser ones less; hard ones
-# little beside their own mistakes. A head on soft values is right more often *because* of that.
+# Probabilities reveal a large part of what the concepts leave open about the digit, and rounded
+# ones less. Hard values reveal little apart from their own errors. A head on probabilities is more
+# accurate *because* of this leakage.
 
 figure, axes = plt.subplots(figsize=(7, 2.6))
-for row, score in enumerate(found.values()):
+for row, score in enumerate(scores.values()):
     low, high = score.interval.low, score.interval.high
     axes.plot([low, high], [row, row], color="tab:blue", lw=3)
     axes.plot(score.value, row, "o", color="tab:blue")
     axes.plot(score.null.value, row, "|", color="black", ms=16)
-axes.set_yticks(range(3), list(found))
+axes.set_yticks(range(3), list(scores))
 axes.set_ylim(2.5, -0.5)
-axes.set(xlabel="share of what the concept leaves open about the digit; ticks: clean null")
+axes.set(xlabel="fraction of the remaining information about the digit; ticks: reference")
 axes.set_title("Task leakage given the concept")
 figure.tight_layout()
 

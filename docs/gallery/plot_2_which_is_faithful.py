@@ -1,14 +1,14 @@
 """
-Which explanation of a tumour classifier adds up?
-=================================================
+Which explanation of a tumor classifier adds up?
+================================================
 
-A small network tells malignant from benign tumours. Two methods explain it by a few concepts, each
-with an importance: principal components, and non-negative parts. Whoever reads such an explanation
-adds up. Does the sum give what the network says?
+A small neural network classifies tumors as malignant or benign. Two methods explain it by a few
+concepts, each with an importance: principal components, and non-negative parts. Readers of such an
+explanation add up the concepts. Does the sum match the output of the network?
 """
 
 # %%
-# The network, its last layer, and the embeddings that the layer sees.
+# The network, its last layer, and the inputs of that layer.
 
 import warnings
 
@@ -32,10 +32,10 @@ slope, bias = network.coefs_[1][:, 0], float(network.intercepts_[1][0])
 head = np.stack([-slope / 2, slope / 2])  # one output for each class
 
 # %%
-# Concepts are found on one half and tested on the other; a concept's importance is the slope of the
-# output along it.
+# We find concepts on one half and test them on the other. The importance of a concept is the
+# gradient of the output along it.
 
-found = {}
+scores = {}
 for name in ("pca", "nmf", "random"):
     method = METHODS[name](n_concepts=3).fit(embeddings[::2], seed=0)
     evidence = theodolite.SurrogateEvidence(
@@ -47,20 +47,20 @@ for name in ("pca", "nmf", "random"):
         bias=np.array([-bias / 2, bias / 2]),
     )
     audit = theodolite.audit(evidence)
-    found[name] = next(s for s in audit.scores if s.metric == "surrogate_distance")
+    scores[name] = next(s for s in audit.scores if s.metric == "surrogate_distance")
     print(name, next(v for v in audit.verdicts if v.question == "faithful").summary)
 
 # %%
-# The distance is the share of probability that the explanation puts on the wrong class: lower is
-# better. The ticks are explanations that know nothing.
+# The distance is the probability that the explanation puts on the wrong class: lower is better.
+# The ticks are uninformative baselines.
 
 figure, axes = plt.subplots(figsize=(7, 2.6))
-for row, score in enumerate(found.values()):
+for row, score in enumerate(scores.values()):
     axes.plot([score.interval.low, score.interval.high], [row, row], color="tab:blue", lw=3)
     axes.plot(score.value, row, "o", color="tab:blue")
     axes.plot([null.value for null in score.nulls], [row] * len(score.nulls), "|k", ms=16)
-axes.set_yticks(range(3), list(found))
-axes.set(xlabel="SURF distance; ticks: nulls", title="Three concepts, tumour classifier")
+axes.set_yticks(range(3), list(scores))
+axes.set(xlabel="SURF distance; ticks: baselines", title="Three concepts, tumor classifier")
 axes.set_ylim(2.5, -0.5)
 figure.tight_layout()
 

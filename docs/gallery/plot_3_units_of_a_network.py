@@ -2,12 +2,12 @@
 What do the units of a small network detect?
 ============================================
 
-A network of one layer of filters learns digits. Its units are compared with what is in the
+A network with one convolutional layer learns digits. We compare its units with concepts in the
 images: horizontal and vertical strokes, and holes that a stroke encloses.
 """
 
 # %%
-# Masks of four concepts, from the images themselves.
+# Masks of four concepts, computed from the images.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -42,13 +42,13 @@ with torch.no_grad():
     activations = filters(inputs[:600]).relu().numpy().astype(float)
 
 # %%
-# The search names each unit after the formula of concepts that fits it best. A search always finds
-# something: the null is the same search on masks of other images. Overlaps are small, because a
-# unit marks a twentieth of the pixels only; three units exceed the null.
+# The search labels each unit with the formula of concepts that fits best. A search always finds a
+# formula, so the baseline is the same search on masks of other images. Overlaps are small, because
+# a unit marks only 5 % of the pixels. Three units exceed the baseline.
 
 names = ["horizontal", "vertical", "hole", "paper"]
-found = theodolite.dissect(activations, label_maps, names, quantile=0.95)
-audit = theodolite.audit(found.evidence)
+result = theodolite.dissect(activations, label_maps, names, quantile=0.95)
+audit = theodolite.audit(result.evidence)
 print(next(v for v in audit.verdicts if v.question == "detects").summary)
 overlap = next(s for s in audit.scores if s.metric == "unit_iou" and s.detail is not None)
 
@@ -58,7 +58,7 @@ detail = overlap.detail
 axes.barh(rows, detail.values, color="tab:blue", alpha=0.5)
 axes.hlines(rows, detail.low, detail.high, color="tab:blue", lw=3)
 axes.axvline(overlap.null.value, color="black", ls=":", label=overlap.null.name)
-axes.set_yticks(rows, [str(formula) for formula in found.formulas()])
+axes.set_yticks(rows, [str(formula) for formula in result.formulas()])
 axes.invert_yaxis()
 axes.set(xlabel="overlap (IoU) of the unit with its formula")
 axes.legend(frameon=False)

@@ -1,13 +1,13 @@
 """
-Do raters agree, or does it only look so?
-=========================================
+Do raters agree more than by chance?
+====================================
 
-Five raters say how convincing an answer is, from 1 to 5. Here the raters are five classifiers, each
-of which has seen other pixels of handwritten digits; put the people of your study in their place.
+Five raters rate how convincing an answer is, from 1 to 5. Here the raters are five classifiers,
+each trained on different pixels of handwritten digits. Replace them with the raters of your study.
 """
 
 # %%
-# Every rater sees a random fifth of the pixels, and rates how sure it is of the named digit.
+# Every rater sees a random 20 % of the pixels and rates its confidence in the given digit.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -28,7 +28,7 @@ for rater in range(5):
     ratings[:, rater] = np.clip(np.ceil(5 * sure), 1, 5)
 
 # %%
-# How far they agree, beside what mixed-up answers would give.
+# Agreement of the raters, compared with permuted ratings.
 
 evidence = theodolite.RatingEvidence(ratings=ratings, scale=[1, 2, 3, 4, 5])
 scores = {score.metric: score for score in theodolite.audit(evidence).scores}
@@ -45,7 +45,7 @@ for row, name in enumerate(shown):
     axes.plot([null.value for null in score.nulls], [row] * len(score.nulls), "|k", ms=16)
 axes.set_yticks(range(len(shown)), shown)
 axes.set_ylim(len(shown) - 0.5, -0.5)
-axes.set(xlabel="agreement; ticks: nulls", title="Five raters, 898 answers")
+axes.set(xlabel="agreement; ticks: baselines", title="Five raters, 898 answers")
 figure.tight_layout()
 
 # sphinx_gallery_thumbnail_path = '_static/thumbnails/do_raters_agree.svg'

@@ -1,10 +1,10 @@
 """
-Does a map of relevance mark the object?
-========================================
+Does a saliency map mark the object?
+====================================
 
-A linear classifier of digits has several maps that are said to explain it. Which of them lies on
-the ink? Digits sit in the middle of their image, so a map that always marks the middle does well
-without having looked. That is the null to beat.
+Several saliency maps explain a linear classifier of digits. Which of them marks the ink? Digits are
+centered, so a map that always marks the center scores well without using the image. This is the
+baseline to beat.
 """
 
 # %%
@@ -30,13 +30,13 @@ maps = {
 objects = (tested > 0.5).reshape(-1, 8, 8)
 
 # %%
-# The share of relevance on the ink. The weights alone do not know where the ink of this image is.
+# The fraction of relevance on the ink. The weights alone do not depend on the image.
 
-found = {}
+scores = {}
 for name, drawn in maps.items():
     evidence = theodolite.SaliencyEvidence(maps=drawn.reshape(-1, 8, 8), objects=objects)
     audit = theodolite.audit(evidence)
-    found[name] = next(s for s in audit.scores if s.metric == "relevance_mass")
+    scores[name] = next(s for s in audit.scores if s.metric == "relevance_mass")
     print(name, "|", next(v for v in audit.verdicts if v.question == "located").summary)
 
 figure, axes = plt.subplots(
@@ -46,12 +46,12 @@ for panel, (name, drawn) in zip(axes, maps.items(), strict=False):
     panel.imshow(drawn[7].reshape(8, 8), cmap="Blues")
     panel.contour(objects[7], levels=[0.5], colors="tab:orange")
     panel.set(title=name, xticks=[], yticks=[])
-for row, score in enumerate(found.values()):
+for row, score in enumerate(scores.values()):
     axes[3].plot([score.interval.low, score.interval.high], [row, row], color="tab:blue", lw=3)
     axes[3].plot(score.value, row, "o", color="tab:blue")
     axes[3].plot([null.value for null in score.nulls], [row] * len(score.nulls), "|k", ms=14)
-axes[3].set_yticks(range(3), list(found))
+axes[3].set_yticks(range(3), list(scores))
 axes[3].set_ylim(2.5, -0.5)
-axes[3].set(xlabel="share of relevance on the ink", title="Score, interval; ticks: nulls")
+axes[3].set(xlabel="fraction of relevance on the ink", title="Score, interval; ticks: baselines")
 
 # sphinx_gallery_thumbnail_path = '_static/thumbnails/is_the_ink_marked.svg'

@@ -2,8 +2,8 @@
 Is it good enough, and did a change help?
 =========================================
 
-A classifier of wines names five properties before it names the grower. A file says what is good
-enough; then the model is changed, and held against it again.
+A classifier of wines predicts five properties and then the grower. A file sets the thresholds. Then
+the model changes, and we check it again.
 """
 
 # %%
@@ -28,7 +28,7 @@ sure = [cross_val_predict(model, others, c, cv=5, method="predict_proba")[:, 1] 
 soft = np.stack(sure, axis=1)
 
 # %%
-# What is good enough, as a file for ``theodolite gate`` says it.
+# Thresholds, in the format of a file for ``theodolite gate``.
 
 enough = {
     "scores": [
@@ -37,26 +37,26 @@ enough = {
     ]
 }
 
-found = {}
+scores = {}
 for name, values in {"soft": soft, "hard": np.round(soft)}.items():
     audit = theodolite.audit(values=values, truth=truth, labels=wine.target)
     for one in theodolite.gate(audit, enough).checks:
         print(f"{name}: {one.outcome}. {one.sentence}")
-    found[name] = {score.metric: score for score in audit.scores}
+    scores[name] = {score.metric: score for score in audit.scores}
 
 # %%
-# The line is what the file asks for; an interval that crosses it is not surely good enough.
+# The line is the threshold. If an interval crosses it, the score is not significantly better.
 
 figure, panels = plt.subplots(1, 2, figsize=(8, 2.2), layout="constrained")
 lines = {"concept_prediction": 0.8, "task_leakage_given_concept": 0.25}
 for panel, (metric, line) in zip(panels, lines.items(), strict=True):
-    for row, name in enumerate(found):
-        score = found[name][metric]
+    for row, name in enumerate(scores):
+        score = scores[name][metric]
         panel.plot([score.interval.low, score.interval.high], [row, row], color="tab:blue", lw=3)
         panel.plot(score.value, row, "o", color="tab:blue")
         panel.plot([null.value for null in score.nulls], [row] * len(score.nulls), "|k", ms=14)
     panel.axvline(line, color="tab:red", ls=":")
-    panel.set_yticks([0, 1], list(found))
+    panel.set_yticks([0, 1], list(scores))
     panel.set(ylim=(1.5, -0.5), xlabel=metric.replace("_", " "))
 
 # sphinx_gallery_thumbnail_path = '_static/thumbnails/good_enough.svg'

@@ -234,7 +234,7 @@ def test_an_export_is_read_as_voted_explanations(tmp_path: Path) -> None:
     blind = study_votes(folder, seen="first")
     assert len(blind) == 12
     assert blind.notes == (
-        "108 votes of people who had met the image before are left out.",
+        "108 ratings by participants who had seen the image before are left out.",
         "36 explanations have no vote that counts and are left out.",
     )
     by_map.map.unlink()

@@ -130,9 +130,9 @@ def test_two_runs_do_not_write_into_one_folder(data: Path, tmp_path: Path, begun
 @pytest.mark.parametrize(
     ("where", "says"),
     [
-        ((), "starts again"),
-        (("--checkpoint-dir",), "finished work is kept; the same command resumes it"),
-        (("--out",), "finished work is kept; the same command resumes it"),
+        ((), "run the same command to start again"),
+        (("--checkpoint-dir",), "finished work is kept; run the same command to resume"),
+        (("--out",), "finished work is kept; run the same command to resume"),
     ],
 )
 def test_what_is_said_when_stopped_is_true(
@@ -157,7 +157,9 @@ def test_a_dry_run_says_what_it_would_take(data: Path, tmp_path: Path) -> None:
     assert ran.returncode == 0 and ran.stdout.startswith("about "), ran.stderr
     assert "tasks left" in ran.stdout and not (tmp_path / "o" / "scores.json").exists()
     ran = theodolite("audit", data / "plain", "--dry-run")
-    assert ran.returncode == 0 and ran.stdout.startswith("no estimate: "), ran.stderr
+    assert ran.returncode == 0 and ran.stdout.startswith("no estimate for evidence in memory: "), (
+        ran.stderr
+    )
 
 
 def test_an_example_is_not_written_over_a_run(data: Path, tmp_path: Path) -> None:
@@ -191,7 +193,7 @@ def test_several_files_thresholds_and_what_is_missing(data: Path, tmp_path: Path
         ((), "evidence, or --model and --data"),
         (("--layer", "layer4"), "--model as well"),
         (("--model", "resnet18"), "the folder of a data set"),
-        (("plain", "--model", "resnet18"), "evidence or a network"),
+        (("plain", "--model", "resnet18"), "either evidence or a model"),
         (("plain", "plain"), "concept evidence twice"),
         (("--model", "resnet18", "--data", "plain"), "samples.csv"),
     ],

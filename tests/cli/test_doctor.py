@@ -26,10 +26,10 @@ def test_doctor_tells_versions_and_what_is_missing(monkeypatch: pytest.MonkeyPat
     told = json.loads(result.stdout)
     assert told["missing"]["tune"] == ["optuna"]
     assert told["broken"] == {} and "numpy" in told["facts"]
-    assert told["facts"]["compiled loops of scores"] == kernels_version()
+    assert told["facts"]["native kernels"] == kernels_version()
     monkeypatch.setenv("THEODOLITE_KERNELS", "numpy")
     told = json.loads(theodolite("doctor", "--json").stdout)
-    assert told["facts"]["compiled loops of scores"] == "numpy"
+    assert told["facts"]["native kernels"] == "numpy"
     assert "pip install 'theodolite[NAME]'" in theodolite("doctor").stdout
 
 

@@ -55,8 +55,8 @@ def test_package_commands_added(install: Callable[..., None]) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "why"),
     [
-        ("doctor", f"{__name__}:greeting", "there is a command of this name"),
-        ("greet", f"{__name__}:NOTHING", "NoneType is no typer.Typer and no function"),
+        ("doctor", f"{__name__}:greeting", "a command with this name exists"),
+        ("greet", f"{__name__}:NOTHING", "NoneType is neither a typer.Typer nor a function"),
         ("greet", "no_such_package:app", "ModuleNotFoundError"),
     ],
 )

@@ -32,7 +32,7 @@ def needed(*arguments: object) -> dict[str, tuple[int | None, int | None]]:
 def test_plan_from_numbers() -> None:
     found = theodolite("plan", "--sd", ".45", "--seed-sd", "1", "--points", "2")
     assert found.returncode == 0, found.stderr
-    assert found.stdout.startswith("To see 2 points in 80 of 100 comparisons:")
+    assert found.stdout.startswith("Sample size to detect a difference of 2 pp with 80 % power:")
     assert "3,976" in found.stdout and "6,134" in found.stdout
     told = needed("--sd", ".45", "--seed-sd", "1", "--concept-sd", "5")
     assert told[SPARE] == (6, 9)
@@ -42,7 +42,7 @@ def test_plan_from_numbers() -> None:
 def test_plan_from_one_run_takes_errors_for_unrelated(folder: Path) -> None:
     found = theodolite("plan", folder / "a", "--points", "5", "--quiet")
     assert found.returncode == 0, found.stderr
-    assert "Give a second run --against." in found.stdout
+    assert "pass a second run with --against" in found.stdout
     told = needed(folder / "a", "--points", "5")
     score = load_run(folder / "a").headline("exists")
     assert score is not None

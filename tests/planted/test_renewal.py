@@ -1,4 +1,4 @@
-"""Certificates of older code, for code that gives the same numbers."""
+"""Certificates of older code, for code that gives equal numbers."""
 
 import json
 import shutil

@@ -41,6 +41,12 @@ def test_guide_names_the_metrics_that_decide() -> None:
     assert decides == ["joint_task_leakage", "predictive_embedding_leakage"]
 
 
+def test_sidebar_has_at_most_twelve_entries() -> None:
+    trees = re.findall(r"```{toctree}\n(.*?)```", (ROOT / "docs/index.md").read_text(), re.DOTALL)
+    entries = [line for tree in trees for line in tree.splitlines() if re.match(r"[^:\s]", line)]
+    assert 6 <= len(entries) <= 12, entries
+
+
 PAGES = [
     "README.md",
     *sorted(

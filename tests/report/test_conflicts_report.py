@@ -54,7 +54,7 @@ def test_the_matrix_says_share_interval_and_null(page: str) -> None:
     assert section.count('<td class="more">') == 2
     assert section.count("50.0\u00a0%") >= 2
     assert section.count("25.0\u00a0% if unrelated") == 2
-    assert section.count("▲ more than unrelated") == 2  # not by color alone
+    assert section.count("▲ more often than if unrelated") == 2  # not by color alone
     assert "95 % interval by resampling samples" in section
     assert "−1.00" in section
     assert "People accept explanations that name what is not there" in section

@@ -82,13 +82,13 @@ def test_methods_are_sorted_with_nulls_and_paper_beside(folder: Path, page: str)
         assert distance.startswith(f"{100 * means[name]:.1f} ± {100 * half:.1f} ")
         assert distance.endswith(f"null {100 * null:.1f}")
     marked = [cells[0] for tag, cells in rows if 'class="own"' in tag]
-    assert marked == ["CDISCO: singular vectors (svd) the verdict is about this one"]
+    assert marked == ["CDISCO: singular vectors (svd) this one decides the verdict"]
     assert rows[1][1][2::2] == ["3.40", "93.2", "0.2", "0.00", ""], "the paper's values"
     assert not any(cell for _, cells in rows[::2] for cell in cells[2::2])
 
 
 def test_methods_with_more_directions_than_concepts_say_so(page: str) -> None:
-    assert page.count("directions a class") == page.count("23 directions a class") == 1
+    assert page.count("directions per class") == page.count("23 directions per class") == 1
 
 
 def test_a_method_that_loses_against_a_null_is_marked(folder: Path, page: str) -> None:
@@ -262,7 +262,7 @@ def test_what_lies_beyond_the_frame_is_counted_and_drawn_at_its_edge() -> None:
     assert high < 4 * np.abs(network).max(), "one that is far off does not squeeze the others"
     beyond = int(((explanation < low) | (explanation > high)).sum())
     assert beyond > 300
-    assert found["panels"][1].caption == f"{beyond} beyond the frame, drawn at its edge"
+    assert found["panels"][1].caption == f"{beyond} outside the range, drawn at the edge"
     svg = str(found["panels"][1].svg)
     y = points(svg, "c0")[:, 1]
     assert y.min() == 20.0 and y.max() <= 266.0
@@ -429,10 +429,10 @@ def test_options_and_methods_have_words() -> None:
     assert (
         said("surrogate_distance") == said("concept_deletion") == said("surrogate_accuracy") == ""
     )
-    assert said("surrogate_distance", surrogate="rebuilt") == "on rebuilt embeddings"
+    assert said("surrogate_distance", surrogate="rebuilt") == "on reconstructed embeddings"
     assert said("surrogate_error", surrogate="linearized") == "by the slope"
     assert said("surrogate_error", surrogate="learned", projection="coordinates") == (
-        "with a fitted network, by coordinates"
+        "with a trained network, by coordinates"
     )
     assert said("concept_deletion", of="label", most_steps=5) == (
         "of the true class, in at most 5 steps"

@@ -162,8 +162,8 @@ def test_nulls_that_must_be_beaten_and_that_must_not_be_exceeded(
         checked(latex)
         assert tables(latex)[0][1][2] == "$0.50$ [--]"
         captions.append(re.search(r"\\caption\{(.*)\}", latex)[1])
-    clean = "the same score with the fault taken out, which it should not exceed."
-    other = "the same score with the explanation made meaningless, which it should beat."
+    clean = "the same score with the defect removed, which it should not exceed."
+    other = "the same score with an uninformative explanation, which it should beat."
     about = catalogue()
     for metric, words in ((leak.metric, clean), (accuracy.metric, other)):
         assert f"Null of {latex_text(about[metric].title)}: {words}" in captions[0]

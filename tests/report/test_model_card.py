@@ -45,7 +45,7 @@ def test_it_says_what_was_found(folder: Path) -> None:
     assert re.search(r"\(\d+\.\d %\)", rows[1])  # and null
     assert "In brackets: 95 % intervals." in section
     assert "25.0 % if the two had nothing to do with each other" in section
-    assert "### What to distrust\n\n- **Concept existence (CEM):** Presence copied" in section
+    assert "### Limitations\n\n- **Concept existence (CEM):** Presence copied" in section
     assert "theodolite verify run --recompute all" in section
 
 

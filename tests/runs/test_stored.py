@@ -246,10 +246,10 @@ def test_a_partial_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.failed_tasks == 1
     assert {score.n for score in found.scores} == {640 - 64}
     made = json.loads((out / "produced.json").read_text())
-    assert made["failed_tasks"] == 1 and made["notes"][0].startswith("Partial: 1 pieces")
+    assert made["failed_tasks"] == 1 and made["notes"][0].startswith("Incomplete: 1 tasks")
     table = read_parquet(out / "failed.parquet")
     assert table["error"] == ["MemoryError"] and table["tries"] == [3]
-    assert "Partial: 1 pieces of the evidence" in write_report(out).read_text()
+    assert "Incomplete: 1 tasks failed" in write_report(out).read_text()
     write_checksums(out)
     recompute(out, share=1.0)
     monkeypatch.setattr(ConceptExistence, "of", whole)

@@ -52,7 +52,7 @@ def test_the_page_says_which_measures_pass(folder: Path, page: str) -> None:
     heads = [plain(group.split("</tr>")[0]) for group in groups]
     assert heads == [
         "Sum of concepts times importances, no parameter · 8 operations a sample",
-        "Last layer on rebuilt embeddings (ICE-Eval) · 4,800 operations a sample",
+        "Last layer on reconstructed embeddings (ICE-Eval) · 4,800 operations a sample",
         "Fitted network in between (C-SHAP-Eval) · 1,607,200 operations a sample",
         "No surrogate: concepts taken away or added one by one",
     ]
@@ -155,7 +155,7 @@ def test_the_tally() -> None:
     assert tally([row(good, fine), row(good, fine)]) == f"2 of 2 measures {start}."
     three = [row(good, fine, "rebuilt"), row(good, fine, "rebuilt"), row(bad, fine)]
     assert tally(three) == (
-        f"2 of 3 measures {start}, all of them by the last layer on rebuilt embeddings (ICE-Eval)."
+        f"2 of 3 measures {start}, all of them by the last layer on reconstructed embeddings (ICE-Eval)."
     )
     assert tally([row(good, fine, ""), row(good, fine)]) == f"2 of 2 measures {start}."
     assert sanity_table(SanityRecord(title="t", rows=[], paper={})) is None

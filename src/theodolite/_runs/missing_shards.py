@@ -12,6 +12,6 @@ BUCKETS = ("s3://", "gs://", "az://")
 def missing_shards_error(address: str) -> UnsafeInputError:
     """Return the error for an address that is misspelled, or where nothing was written."""
     return UnsafeInputError(
-        f"address {address!r}", "no sharded evidence there", "header.json and the pieces",
+        f"address {address!r}", "no sharded evidence there", "header.json and the shards",
         "Check the spelling; `theodolite data store` writes sharded evidence.",
     )  # fmt: skip

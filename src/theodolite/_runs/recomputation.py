@@ -118,7 +118,7 @@ def _recompute_stored(run: RunFolder, progress: Progress, share: float) -> bool:
         if not made_record.checkpoints or workers.checkpoints.done():
             raise
         raise UnsafeInputError(
-            f"pieces {made_record.checkpoints!r}", "nothing there", "the pieces of the run",
+            f"pieces {made_record.checkpoints!r}", "nothing there", "the checkpoints of the run",
             "They must be where the run had them.",
         ) from error  # fmt: skip
     answers = replace(answers, subject=record.spec.stated_subject)

@@ -169,11 +169,11 @@ def _add_engine_record(content: RunContent, workers: WorkerPool, checkpoints: st
     kinds = Counter(entry.made_on for entry in workers.used.values())
     if len(kinds) > 1:
         each = ", ".join(f"{count} on {kind[:16]}" for kind, count in sorted(kinds.items()))
-        notes.append(f"Pieces were computed by machines that differ in last digits: {each}.")
+        notes.append(f"Tasks were computed by machines that differ in last digits: {each}.")
     if workers.failed:
         notes.append(
-            f"Partial: {workers.n_failed} pieces failed three times and were left out "
-            "(failed.parquet). The scores are those of the rest."
+            f"Incomplete: {workers.n_failed} tasks failed three times and were left out "
+            "(failed.parquet). The scores exclude their samples."
         )
     record = content.record
     changes = {"notes": [*notes, *record.notes], "failed_tasks": workers.n_failed}

@@ -120,7 +120,7 @@ def open_stored(spec: RunSpec, data: Path) -> StoredBundles | None:
         if address.startswith(BUCKETS) and not has_shards:
             raise missing_shards_error(address)
     if any(in_shards) and not all(in_shards):
-        raise EvidenceError("evidence", "bundles in pieces and others", "all of one sort")
+        raise EvidenceError("evidence", "sharded and other bundles", "all of one sort")
     return open_addresses(spec, addresses) if any(in_shards) else None
 
 

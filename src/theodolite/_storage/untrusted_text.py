@@ -17,6 +17,6 @@ def check_written_by_theodolite(path: Path, begins: str, ends: str = "") -> None
         content = stream.read(LOOKED_AT).strip()
     if not content.startswith(begins.encode()) or not content.endswith(ends.encode()):
         raise EvidenceError(
-            f"file {path.name!r}", "one that is there and that theodolite did not write",
+            f"file {path.name!r}", "an existing file of another program",
             "a new one", "Choose another name, or say --overwrite.",
         )  # fmt: skip

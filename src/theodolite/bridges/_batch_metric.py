@@ -226,7 +226,7 @@ def _find_first_rows(numbers: np.ndarray, arrays: Arrays) -> np.ndarray:
         if len(other):
             raise EvidenceError(
                 f"samples: number {numbers[other[0]]}", f"twice, with other {name}",
-                "a number of its own for each sample",
+                "a separate number for each sample",
                 "Number samples over the whole data set, not in each batch.",
             )  # fmt: skip
     return np.asarray(first)

@@ -54,7 +54,7 @@ def logged(folder: Path | str, dossier: Path | str | None = None) -> LoggedScore
         words["theodolite.signed_by"] = printable(signature.sentence, 4000)
     words["theodolite.run"] = printable(finished.folder.resolve().name)
     if finished.failed_tasks:
-        words["theodolite.partial"] = f"{finished.failed_tasks} pieces of the evidence failed"
+        words["theodolite.partial"] = f"{finished.failed_tasks} tasks failed"
     if undefined:
         words["theodolite.undefined"] = printable(", ".join(undefined), 4000)
     return LoggedScores(

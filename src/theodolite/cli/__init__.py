@@ -28,21 +28,21 @@ def main() -> NoReturn:
     except EvidenceError as error:
         _end(str(error), error.exit_code)
     except Interrupted as interrupted:
-        resume_hint = "finished work is kept; the same command resumes it"
-        how = resume_hint if interrupted.goes_on else "the same command starts again"
+        resume_hint = "finished work is kept; run the same command to resume"
+        how = resume_hint if interrupted.goes_on else "run the same command to start again"
         _end(f"stopped; {how}", interrupted.exit_code)
     except OSError as error:
         name = f" ({error.filename})" if error.filename else ""
         _end(f"{error.strerror or error}{name}", 2)
     except MemoryError:
-        _end("out of memory: give fewer samples, concepts or resamples at a time", 1)
+        _end("out of memory: use fewer samples, concepts or resamples", 1)
     except Exception as error:  # noqa: BLE001  the last line of defense
         if os.environ.get("THEODOLITE_DEBUG"):
             traceback.print_exc()
         if isinstance(error, ModuleNotFoundError) and (extra := _extra(error)):
             _end(f"this needs {error.name}. Install it: pip install 'theodolite[{extra}]'", 2)
         kind = type(error).__name__
-        _end(f"internal error ({kind}: {error}); set THEODOLITE_DEBUG=1 to see where", 1)
+        _end(f"internal error ({kind}: {error}); set THEODOLITE_DEBUG=1 for a traceback", 1)
     sys.exit(0)
 
 

@@ -27,7 +27,7 @@ def finish(out: Path, *, verdicts_too: bool = True, quiet: bool = False) -> int:
         typer.echo(f"report: {path}")
     if failed:
         names = ", ".join(dict.fromkeys(failure.metric for failure in failed))
-        typer.echo(printable(f"theodolite: not whole: {names} failed", 1000), err=True)
+        typer.echo(printable(f"theodolite: incomplete: {names} failed", 1000), err=True)
     if pieces := run.made_record.failed_tasks:
-        typer.echo(f"theodolite: partial: {pieces} of the tasks failed: failed.parquet", err=True)
+        typer.echo(f"theodolite: incomplete: {pieces} tasks failed; see failed.parquet", err=True)
     return PARTIAL if failed or pieces else 0

@@ -32,7 +32,7 @@ def package_commands(ours: Collection[str]) -> PackageCommands:
     loaders: dict[str, Callable[[str], Any]] = {}
     for package, point in list_entry_points(GROUP):
         if point.name in ours or point.name in loaders:
-            leave_out(package, GROUP, point.name, "there is a command of this name")
+            leave_out(package, GROUP, point.name, "a command with this name exists")
         else:
             loaders[point.name] = _loader(package, point)
     missing = {name: _missing(install) for name, install in INSTALL.items() if name not in loaders}
@@ -49,7 +49,7 @@ def _loader(package: str, point: EntryPoint) -> Callable[[str], Any]:
         if isinstance(commands, typer.Typer) or callable(commands):
             return as_command(name, commands)
         kind = type(commands).__name__
-        leave_out(package, GROUP, name, f"{kind} is no typer.Typer and no function")
+        leave_out(package, GROUP, name, f"{kind} is neither a typer.Typer nor a function")
         return None
 
     return load
@@ -58,7 +58,7 @@ def _loader(package: str, point: EntryPoint) -> Callable[[str], Any]:
 def _missing(install: str) -> Callable[[str], Any]:
     def say_what_to_install(context: typer.Context) -> None:
         raise EvidenceError(
-            f"theodolite {context.info_name}", "no package that adds it", "it",
+            f"theodolite {context.info_name}", "no installed package provides it", "it",
             f"Install it: pip install {install}.",
         )  # fmt: skip
 

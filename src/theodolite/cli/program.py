@@ -18,7 +18,7 @@ DECIDE: Commands = {
     "compare": Command("compare:compare", "Test whether one run is better than another"),
     "gate": Command("gate:gate", "Fail (exit code 6) if a run is below your thresholds"),
     "leaderboard": Command("compare:leaderboard", "Rank runs on the same samples in one table"),
-    "plan": Command("plan:plan", "Compute how many samples detect a difference"),
+    "plan": Command("plan:plan", "Compute the sample size to detect a difference"),
 }
 SHARE: Commands = {
     "export": Command("export:export", "Write a dossier, model card, LaTeX or JSON"),
@@ -44,21 +44,21 @@ MAKE: Commands = {
             "list": Command("data:data_list", "List the data sets that specs can name"),
             "info": Command("data:data_info", "Show the page and the options of a data set"),
             "get": Command("data:data_get", "Download a data set and check its digests"),
-            "check": Command("data:data_check", "Check a data set and show what it holds"),
+            "check": Command("data:data_check", "Check a data set and show its contents"),
             "example": Command("data:data_example", "Write a small data set of drawn shapes"),
             "store": Command("data:data_store", "Store evidence in shards, for audits of any size"),
             "commit": Command("data:data_commit", "Commit all finished parts as one bundle"),
-            "keys": Command("data:data_keys", "Write a new key for signed checksums of tasks"),
+            "keys": Command("data:data_keys", "Write a new key that signs checkpoints"),
         },
         "Get and check data sets, and store evidence",
     ),
     "models": SubGroup(
         {
-            "list": Command("models:models_list", "List the networks on the shelf"),
-            "info": Command("models:models_info", "Show the card of a network"),
-            "train": Command("models:models_train", "Train a network by its recipe"),
+            "list": Command("models:models_list", "List the models of the shelf"),
+            "info": Command("models:models_info", "Show the card of a model"),
+            "train": Command("models:models_train", "Train a model of the shelf"),
         },
-        "List and train the networks of the model shelf",
+        "List and train the models of the model shelf",
     ),
 }
 LOOK_UP: Commands = {
@@ -80,7 +80,9 @@ OTHERS = {"study": "Share", "papers": "Papers"}
 """Where commands of packages of this project are listed."""
 
 app = new_program(
-    "Can you rely on this explanation of a model?", name="theodolite", no_args_is_help=True
+    "Test whether you can rely on an explanation of a model",
+    name="theodolite",
+    no_args_is_help=True,
 )
 
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 EVERY_SECONDS = 30.0
 NO_PLAN = (
-    "no estimate: only audits of a model and of sharded evidence (`theodolite data store`) are "
-    "planned; evidence in memory is not"
+    "no estimate for evidence in memory: only audits of a model and of sharded evidence "
+    "(`theodolite data store`) have one"
 )
 
 

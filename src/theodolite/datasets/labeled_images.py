@@ -42,7 +42,7 @@ class LabeledImages:
     def __post_init__(self) -> None:
         if len(self.ids) != len(self.labels) or not len(self.ids):
             got = f"{len(self.ids)} names and {len(self.labels)} labels"
-            raise EvidenceError(self.name, got, "as many of each, and at least one")
+            raise EvidenceError(self.name, got, "equal numbers of each, and at least one")
         if self.labels.min() < 0 or self.labels.max() >= len(self.classes):
             got = f"labels from {self.labels.min()} to {self.labels.max()}"
             raise EvidenceError(self.name, got, f"0 to {len(self.classes) - 1}")
@@ -96,8 +96,8 @@ def cifar10_zip(archive: Path, *, held_out: float = 0.5, seed: int = 0) -> Label
         notes=(
             f"All are test images of CIFAR-10: {held_out:.0%} of each class, drawn with seed "
             f"{seed}, count as test here, and the others play the training part.",
-            "The images are saved as JPEG, which costs a network trained on the originals some "
-            "of its accuracy.",
+            "The images are saved as JPEG, which lowers the accuracy of a model trained on the "
+            "originals.",
         ),
     )
 

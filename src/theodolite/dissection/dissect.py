@@ -255,7 +255,7 @@ def unit_evidence(
     always in the same place, as a road at the bottom, is there in the other image too.
     """
     if len(atoms) < 2:
-        raise EvidenceError("images", "one", "at least two, to deal masks out over others")
+        raise EvidenceError("images", "one", "at least two, to permute masks among them")
     units, formulas = explained
     own = count(atoms, units, formulas)
     other = derangement(len(atoms), seed)

@@ -105,7 +105,7 @@ def dissect_shards(
         progress: Told how far it is.
     """
     if source.shape[0] < 2:
-        raise EvidenceError("images", "one", "at least two, to deal masks out over others")
+        raise EvidenceError("images", "one", "at least two, to permute masks among them")
     beam = beam or Beam()
     limits, numbers = shard_limits(
         source, workers, quantile=quantile, method=method, how=thresholds

@@ -272,8 +272,8 @@ def from_arrays(named_arrays: Mapping[str, Any], what: str = "arrays") -> Eviden
     lacking = [name for name in _needed(kind) if name not in arrays]
     if lacking:
         raise EvidenceError(
-            what, f"no {lacking[0]!r}", f"it, beside {first!r}",
-            f"`theodolite evidence {kind.kind}` says what each array holds.",
+            what, f"no {lacking[0]!r}", f"it, in addition to {first!r}",
+            f"`theodolite evidence {kind.kind}` describes each array.",
         )  # fmt: skip
     try:
         return kind.from_plain({**arrays, "samples": samples})

@@ -45,7 +45,7 @@ def register(kind: "type[Evidence]") -> None:
         raise EvidenceError("kind of evidence", repr(name), "small letters, digits and '_'")
     others = [other for other in _registered.values() if not _again(other, kind)]
     if any(other.kind == name for other in others):
-        raise EvidenceError("kind of evidence", f"{name!r} twice", "a name of its own")
+        raise EvidenceError("kind of evidence", f"{name!r} twice", "a unique name")
     taken = next((other for other in others if marker and other.marker == marker), None)
     if taken is not None:
         raise EvidenceError(

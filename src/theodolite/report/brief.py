@@ -47,7 +47,7 @@ def write_brief(material: RunMaterial, path: Path) -> tuple[Path, str]:
         asked for and WeasyPrint is not available, in which case the file is HTML.
     """
     if path.suffix not in (".pdf", ".html", ".htm") or path.is_dir():
-        raise EvidenceError("brief", repr(str(path)), "the name of a .pdf or .html file")
+        raise EvidenceError("brief", repr(str(path)), "a file name that ends in .pdf or .html")
     html, note = _inline_styles(page_text("brief.html.j2", _content(material), styles=STYLES)), ""
     content = html.encode()
     if path.suffix == ".pdf":

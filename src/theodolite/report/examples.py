@@ -102,7 +102,11 @@ def _lede(examples: Sequence[Example]) -> str:
     number = number_word(len(first)).capitalize()
     if len(first) == 1:
         what = what.removesuffix("s")
-    judged = ", right and wrong in turn" if len({e.right for e in first}) > 1 else ""
+    judged = (
+        ", alternating correct and incorrect predictions"
+        if len({e.right for e in first}) > 1
+        else ""
+    )
     sentences = [
         f"{number} test {what} drawn at random{judged}, with the concepts that weigh most."
     ]
@@ -114,9 +118,9 @@ def _lede(examples: Sequence[Example]) -> str:
         )
     drawings = "".join(e.tile.svg for e in examples if e.tile is not None)
     if 'class="truth"' in drawings:
-        sentences.append("Dashed lines are what people annotated.")
+        sentences.append("Dashed lines are annotations.")
     if 'class="cross"' in drawings:
-        sentences.append("Crosses are the places that the score looks for.")
+        sentences.append("Crosses are the annotated locations.")
     return " ".join(sentences)
 
 

@@ -76,7 +76,7 @@ def partial(made_record: ProducedRecord) -> str:
     """What comes before any verdict, if pieces of work were left out."""
     if not made_record.failed_tasks:
         return ""
-    return f"Partial: {made_record.failed_tasks} pieces of the evidence failed and were left out."
+    return f"Incomplete: {made_record.failed_tasks} tasks failed, and their samples are excluded."
 
 
 def card(verdict: Verdict, subject: Subject, noun: str = CONCEPTS) -> dict[str, Any]:

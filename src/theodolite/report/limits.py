@@ -46,7 +46,7 @@ def _compared_with(answered: Sequence[Verdict], subject: Subject) -> list[Limit]
     """Return a limit that names the outputs of faithfulness, or else the baselines."""
     faithful = any(v.question == "faithful" for v in answered)
     if (faithful or subject.outputs == "probe_only") and subject.reference:
-        apart = "" if faithful else " It decides nothing here."
+        apart = "" if faithful else " It does not decide a verdict here."
         return [("Faithful to what?", f"{subject.reference}{apart}")]
     names = dict.fromkeys(
         v.score.null.label
@@ -61,8 +61,8 @@ def _compared_with(answered: Sequence[Verdict], subject: Subject) -> list[Limit]
 
 def _partial(made_record: ProducedRecord) -> list[Limit]:
     n = made_record.failed_tasks
-    text = f"{n:,} pieces of the evidence failed; every score is that of the rest."
-    return [("This run is partial.", text)] if n else []
+    text = f"{n:,} tasks failed. All scores are computed without their samples."
+    return [("This run is incomplete.", text)] if n else []
 
 
 def _misleads(score: Score, noun: str) -> Limit:

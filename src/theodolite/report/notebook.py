@@ -85,7 +85,7 @@ def _facts(score: Score) -> list[tuple[str, str]]:
         facts.append(("best possible here", percent(score.best, score)))
     facts.append((f"{score.better} is better; counted", f"{score.n:,} {score.n_unit}"))
     if score.n_undefined:
-        facts.append(("left out as undefined", f"{score.n_undefined:,}"))
+        facts.append(("undefined, left out", f"{score.n_undefined:,}"))
     return facts
 
 

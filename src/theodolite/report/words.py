@@ -49,8 +49,8 @@ OPTION = {
     "target": {"boxes": "boxes", "points": "points", "masks": "masks", "auto": ""},
     "surrogate": {
         "linear": "",
-        "rebuilt": "on rebuilt embeddings",
-        "learned": "with a fitted network",
+        "rebuilt": "on reconstructed embeddings",
+        "learned": "with a trained network",
         "linearized": "by the slope",
     },
     "projection": {"given": "", "dot": "by dot products", "coordinates": "by coordinates"},
@@ -67,7 +67,7 @@ OPTION = {
     "noise": {"first": "", "uniform": "uniform noise", "gaussian": "Gaussian noise"},
     "sign": {"positive": "", "absolute": "for and against the class"},
 }
-POPULATIONS = {"seeds": "models trained again"}
+POPULATIONS = {"seeds": "retrained models"}
 NAMES = {
     "top": "first {} named",
     "alpha": "region {}/12",
@@ -94,7 +94,7 @@ METHODS = {
     "mcd_lasso_uncentered": "MCD: subspaces by lasso, not centered",
     "hu_mcd_grid": "HU-MCD: subspaces of a grid's cells",
     "hu_mcd_slic": "HU-MCD: subspaces of superpixels",
-    "sae_places": "sparse autoencoder on places",
+    "sae_places": "sparse autoencoder on positions",
     "concept_shap_relearned": "ConceptSHAP, retrained decoder",
 }
 """Methods that find concepts, in readers' words."""

@@ -50,7 +50,7 @@ def test_whoever_signed_is_named(place: Path) -> None:
     result = check(place / "dossier", place, "--recompute", "all")
     assert result.returncode == 0, result.stderr
     assert f"signed by {ADA} (ED25519 key SHA256:" in result.stdout
-    assert "all scores or pieces the same when computed again" in result.stdout
+    assert "all scores or tasks equal when recomputed" in result.stdout
     assert check(place / "dossier", place, "--signer", ADA).returncode == 0
     refused(check(place / "dossier", place, "--signer", "bo@example.com"), "bo@example.com")
 
@@ -83,7 +83,7 @@ def test_every_missing_or_added_file_is_refused(place: Path, dossier: Path) -> N
         refused(check(dossier, place))
         (dossier.parent / "away").rename(path)
     (dossier / "read_this_instead.html").write_text("all is well")
-    refused(check(dossier, place), "read_this_instead.html, which nobody signed")
+    refused(check(dossier, place), "read_this_instead.html, which has no signature")
 
 
 def _forge_scores(run: Path) -> None:
@@ -254,7 +254,7 @@ def test_a_list_of_signers_inside_the_dossier_is_none(place: Path, dossier: Path
     inside = dossier / "allowed_signers"
     shutil.copy(place / "signers", inside)
     result = theodolite("verify", dossier, "--signers", inside)
-    assert result.returncode == 2 and "from elsewhere" in result.stderr
+    assert result.returncode == 2 and "outside the dossier" in result.stderr
 
 
 def test_a_changed_dossier_is_not_signed(dossier: Path, place: Path) -> None:

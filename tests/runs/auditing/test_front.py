@@ -132,7 +132,7 @@ def test_evidence_in_pieces_is_saved_by_scoring_it_again(
         ({"evidence": []}, "evidence: got none"),
         ({}, "evidence: got none"),
         ({"evidence": [planted_concepts(20), planted_concepts(30)]}, "concept evidence twice"),
-        ({"layer": "layer4"}, "`model` and `data` beside it"),
+        ({"layer": "layer4"}, "`model` and `data` too"),
         ({"model": object(), "data": "."}, "samples.csv"),
         ({"model": object()}, "Give both `model` and `data`"),
         ({"model": object(), "data": "nowhere"}, "nothing there"),

@@ -210,5 +210,5 @@ def test_runs_of_different_networks_or_data_are_not_joined(finished: Path, tmp_p
         made.model_copy(update={"inputs": inputs}).model_dump_json()
     )
     write_checksums(units)
-    with pytest.raises(EvidenceError, match="runs of the same network on the same data"):
+    with pytest.raises(EvidenceError, match="runs of the same model on the same data"):
         audit([finished, units], FEW)

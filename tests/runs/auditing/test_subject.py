@@ -148,7 +148,7 @@ def test_a_page_says_of_the_network_what_was_measured_on_it(folders: dict[str, P
 
 def test_a_model_card_says_the_same(folders: dict[str, Path]) -> None:
     cards = {name: model_card_section(folder) for name, folder in folders.items()}
-    before = {name: card.split("### What to distrust")[0] for name, card in cards.items()}
+    before = {name: card.split("### Limitations")[0] for name, card in cards.items()}
     assert "faithful for your model (pass outputs=)" in before["stood_in"]
     assert not BARE.search(before["stood_in"])
     assert "SURF" not in before["stood_in"] and "SURF" in before["own"]

@@ -141,7 +141,7 @@ def test_entries_under_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_keys_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_new_key(tmp_path / "key")
-    with pytest.raises(EvidenceError, match="something there"):
+    with pytest.raises(EvidenceError, match="an existing file"):
         write_new_key(tmp_path / "key")
     (tmp_path / "seen").write_bytes(b"x" * 32)
     (tmp_path / "seen").chmod(0o644)

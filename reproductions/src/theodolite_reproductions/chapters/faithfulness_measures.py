@@ -13,7 +13,7 @@ from theodolite_reproductions.findings.sanity import ORDER
 
 SURROGATES = {
     "linear": "sum of concepts times importances, no parameter",
-    "rebuilt": "last layer on rebuilt embeddings (ICE-Eval)",
+    "rebuilt": "last layer on reconstructed embeddings (ICE-Eval)",
     "learned": "fitted network in between (C-SHAP-Eval)",
     "linearized": "slope of the rest of the network",
     "": "no surrogate: concepts taken away or added one by one",

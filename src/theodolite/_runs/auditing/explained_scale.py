@@ -129,7 +129,7 @@ def _values_of(
         return values
     if explained is None or int(explained.max(initial=0)) >= values.shape[2]:
         raise EvidenceError(
-            "attributions", f"of {values.shape[2]} outputs", "of as many as the model answers",
+            "attributions", f"of {values.shape[2]} outputs", "of the rows that the model answers",
             "Or pass those of one output: attributions[:, :, 1].",
         )  # fmt: skip
     return np.asarray(values[np.arange(n), :, explained])

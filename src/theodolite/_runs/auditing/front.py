@@ -121,7 +121,7 @@ def audit(  # noqa: PLR0913  each is a way in
         parts.append(network_evidence(model, layer, data, dataset, progress, preprocessing, cache))
     elif layer is not None or preprocessing is not None:
         name, value = ("layer", layer) if layer is not None else ("preprocessing", preprocessing)
-        raise EvidenceError(name, repr(value), "`model` and `data` beside it")
+        raise EvidenceError(name, repr(value), "`model` and `data` too")
     if on_error not in get_args(OnError):
         raise EvidenceError("on_error", repr(on_error), "'note' or 'raise'")
     source = with_claim(_with_subject(merge_sources(parts), subject), claim)

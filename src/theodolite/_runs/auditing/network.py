@@ -37,7 +37,7 @@ def network_evidence(  # noqa: PLR0913  each is an argument of audit
 
     for name, value in (("model", model), ("data", data)):
         if value is None:
-            raise EvidenceError(name, "none", "a network and images with concepts",
+            raise EvidenceError(name, "none", "a model and images with concepts",
                                 "Give both `model` and `data`.")  # fmt: skip
     images = concept_data(data, dataset)
     require("torch", "model", "torch")

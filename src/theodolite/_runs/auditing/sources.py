@@ -194,7 +194,7 @@ def _check_same(first: EvidenceSource, second: EvidenceSource) -> None:
     if wrong:
         raise EvidenceError(
             f"runs {first.name!r} and {second.name!r}", wrong[0],
-            "runs of the same network on the same data", "Audit them one by one.",
+            "runs of the same model on the same data", "Audit them one by one.",
         )  # fmt: skip
 
 
@@ -202,7 +202,7 @@ def _merge_sharded(parts: Sequence[EvidenceSource]) -> EvidenceSource:
     others = [part.name for part in parts if not part.stored]
     if others:
         raise EvidenceError(
-            "evidence", f"evidence in pieces, and {others[0]!r} in memory", "all of one sort",
+            "evidence", f"sharded evidence, and {others[0]!r} in memory", "all of one sort",
             "`theodolite data store` writes sharded evidence.",
         )  # fmt: skip
     return EvidenceSource(

@@ -46,7 +46,7 @@ def align_samples(runs: Sequence[Sequence[Evidence]], *, same_data: bool) -> Ali
     if len(common) < MIN_SHARED:
         raise NotComparableError("other samples")
     if not by_ids and any(len(own[0]) != len(common) for own in keys):
-        raise NotComparableError("samples have numbers only, and there are not as many in each run")
+        raise NotComparableError("samples have no ids, and the runs have different numbers of them")
     cut = [
         [bundle[_find_rows(key, common)] for bundle, key in zip(seeds, own, strict=True)]
         for seeds, own in zip(runs, keys, strict=True)

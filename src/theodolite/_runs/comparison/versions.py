@@ -58,7 +58,7 @@ def attribution_drift(
     old, new, *retrained = [_read_version(version) for version in (before, after, *floor)]
     folders = [v.folder.resolve() for v in (old, *retrained) if isinstance(v, LoadedRun)]
     if len(set(folders)) < len(folders):
-        raise EvidenceError("floor", "a run folder twice", "retrainings beside the old version")
+        raise EvidenceError("floor", "a run folder twice", "retrainings and the old version")
     versions = [old, new, *retrained]
     try:
         return compute_version_drift(

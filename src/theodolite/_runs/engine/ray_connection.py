@@ -35,7 +35,7 @@ def apply_local_settings() -> None:
             os.environ.get(name) != settings[name] for name in READ_ONCE
         ):
             raise EvidenceError(
-                "engine ray", "ray, loaded with settings of its own", "it not to be loaded yet",
+                "engine ray", "ray, already loaded with other settings", "ray not loaded yet",
                 "Use the command line, or begin with theodolite.",
             )  # fmt: skip
         our_settings.update(settings)
@@ -60,7 +60,7 @@ def start_ray(address: str | None, workers: int | None, run: str) -> Any:
         if address is not None and address == ray.get_runtime_context().gcs_address:
             return ray
         raise EvidenceError(
-            "engine ray", "a connection that this process has already", "none",
+            "engine ray", "an open connection in this process", "none",
             "Call ray.shutdown() first, or pass the cluster's address.",
         )  # fmt: skip
     if address is not None:
@@ -82,7 +82,7 @@ def _check_reachable(address: str) -> None:
     """Raise unless a server listens there: Ray itself would try for minutes."""
     if not is_reachable(address):
         needed = "the address of a Ray cluster, such as 10.0.0.1:6379"
-        raise EvidenceError("ray address", f"{address}, where nobody answers", needed)
+        raise EvidenceError("ray address", f"{address}, where no server answers", needed)
 
 
 def is_reachable(address: str) -> bool:
@@ -98,7 +98,7 @@ def is_reachable(address: str) -> bool:
 def _import_ray() -> Any:
     ray = require("ray", "engine ray", "ray")
     if tuple(int(part) for part in ray.__version__.split(".")[:2]) < OLDEST:
-        needed = f"at least {OLDEST[0]}.{OLDEST[1]}, for safety's sake"
+        needed = f"at least {OLDEST[0]}.{OLDEST[1]}, for security"
         raise EvidenceError("engine ray", f"ray {ray.__version__}", needed, "Update ray.")
     return ray
 

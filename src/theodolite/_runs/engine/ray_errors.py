@@ -17,8 +17,8 @@ CAUSES = (
     ("/dev/shm", "too little room in /dev/shm", "some hundred MB there"),  # noqa: S108
     ("object store", "too little room in /dev/shm", "some hundred MB there"),
     ("No space left", "a full disk", "room in /tmp and /dev/shm"),
-    ("Could not find any running Ray", "nobody who answers", "the address of a Ray cluster"),
-    ("ailed to connect", "nobody who answers", "the address of a Ray cluster"),
+    ("Could not find any running Ray", "no answer", "the address of a Ray cluster"),
+    ("ailed to connect", "no answer", "the address of a Ray cluster"),
 )
 """A part of what Ray says, what it means, and what is needed."""
 

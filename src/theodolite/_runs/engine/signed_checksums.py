@@ -51,8 +51,8 @@ def write_new_key(path: Path) -> None:
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError as error:
-        needed = "a new file: what was sealed with an earlier key needs that"
-        raise EvidenceError(f"seal key {str(path)!r}", "something there", needed) from error
+        needed = "a new file: checkpoints signed with an earlier key need that key"
+        raise EvidenceError(f"seal key {str(path)!r}", "an existing file", needed) from error
     with os.fdopen(handle, "wb") as stream:
         stream.write(secrets.token_bytes(SHORTEST))
 
@@ -70,7 +70,7 @@ def _read_key_file(path: str) -> bytes:
         mode = os.fstat(stream.fileno()).st_mode
         if not stat.S_ISREG(mode) or mode & 0o077:
             got = f"mode {stat.S_IMODE(mode):04o}" if stat.S_ISREG(mode) else "no plain file"
-            raise EvidenceError(what, got, "a file that nobody else can read", "chmod 600 it.")
+            raise EvidenceError(what, got, "a file that other users cannot read", "chmod 600 it.")
         secret = stream.read(LONGEST + 1)
     if not SHORTEST <= len(secret) <= LONGEST:
         got = f"{len(secret)} bytes"

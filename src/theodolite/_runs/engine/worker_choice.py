@@ -117,7 +117,7 @@ def limit_workers(
     if workers <= most:
         return engine.workers, ""
     return most, (
-        f"{most} of {workers} workers: pieces of {format_bytes(piece_bytes)} leave no memory for "
+        f"{most} of {workers} workers: shards of {format_bytes(piece_bytes)} leave no memory for "
         f"more ({format_bytes(available)} are free)."
     )
 

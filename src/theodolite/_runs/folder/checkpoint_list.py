@@ -42,7 +42,7 @@ def open_checkpoint_store(folder: Path) -> CheckpointStore:
     seal = record.identity.checksum
     if seal and seal != get_key_id():
         raise EvidenceError(
-            f"run {folder.name!r}", f"pieces sealed with the key {seal}", "that key",
+            f"run {folder.name!r}", f"checkpoints signed with the key {seal}", "that key",
             f"Set {KEY_FILE} to its file.",
         )  # fmt: skip
     return CheckpointStore(store, keyed=bool(seal))

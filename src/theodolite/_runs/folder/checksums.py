@@ -30,7 +30,7 @@ def check_no_links(folder: Path) -> None:
                 got = "a link" if stat.S_ISLNK(mode) else "a device or a pipe"
                 where = path.relative_to(folder).as_posix()
                 raise UnsafeInputError(
-                    f"run {folder.name!r}", f"{where}, {got}", "files and folders of its own",
+                    f"run {folder.name!r}", f"{where}, {got}", "its own files and folders",
                     "Copy the file into the folder.",
                 )  # fmt: skip
 
@@ -53,7 +53,7 @@ def verify_checksums(folder: Path, *, but: str = "") -> int:
     if not (folder / MANIFEST).is_file():
         raise UnsafeInputError(what, f"no {MANIFEST}", "a finished run folder")
     if read_text(folder / SEAL, "seal") != _format_checksum_line(folder):
-        raise VerificationError(what, "a manifest that was changed", "the one that was sealed")
+        raise VerificationError(what, "a changed manifest", "the original manifest")
     listed = dict(read_record(folder / MANIFEST, ManifestRecord).files)
     listed.pop(but, None)
     names = [name for name in list_checked_files(folder) if name != but]

@@ -94,7 +94,7 @@ def check_no_linked_pieces(out: Path) -> None:
     if (out / CHECKPOINT_FOLDER).is_symlink():
         raise EvidenceError(
             f"{CHECKPOINT_FOLDER!r} in {_folder_text(out)}", "a link", "a folder of the run's own",
-            "Remove the link and use --checkpoint-dir to keep pieces elsewhere.",
+            "Remove the link and use --checkpoint-dir to keep checkpoints elsewhere.",
         )  # fmt: skip
 
 

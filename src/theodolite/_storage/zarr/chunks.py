@@ -41,7 +41,7 @@ def read_file(
     index: np.ndarray = read_shard_index(store, name, size, layout, what)[used]
     if (index == LEFT_OUT).any():
         do = "If it was empty: save it again with write_empty_chunks=True."
-        raise UnsafeInputError(what, "pieces that were left out", "all of it; it is cut off", do)
+        raise UnsafeInputError(what, "omitted chunks", "all of it; it is cut off", do)
     extents = {}
     for at in np.ndindex(index.shape[:-1]):
         start, length = (int(n) for n in index[at])

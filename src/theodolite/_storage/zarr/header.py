@@ -167,8 +167,8 @@ def _check_sizes(layout: ChunkLayout, what: str) -> None:
     chunks = math.prod(layout.files) // math.prod(layout.chunk)
     whole, shard = math.prod(layout.shape) * item, math.prod(layout.files) * item
     if layout.chunk_bytes > MAX_CHUNK_BYTES or shard > MAX_SHARD_BYTES or chunks > MAX_CHUNKS:
-        got = f"pieces of {layout.chunk_bytes:,} bytes in files of {shard:,}"
+        got = f"chunks of {layout.chunk_bytes:,} bytes in files of {shard:,}"
         needed = f"at most {MAX_CHUNK_BYTES:,} bytes, in files of at most {MAX_SHARD_BYTES:,}"
-        raise UnsafeInputError(what, got, needed, "Save it again in smaller pieces.")
+        raise UnsafeInputError(what, got, needed, "Save it again in smaller chunks.")
     if whole > MAX_ARRAY_BYTES:
         raise UnsafeInputError(what, f"shape {layout.shape}", "a size that fits a machine")

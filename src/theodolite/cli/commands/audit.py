@@ -100,7 +100,7 @@ def audit(
     ids: Annotated[str | None, _column("Identifier of each row")] = None,
     clusters: Annotated[str | None, _column("Group of dependent rows, such as a patient")] = None,
     annotation_error: Annotated[
-        float | None, option("Share of wrong true concepts. Default: 0.05", min=0, max=0.49)
+        float | None, option("Fraction of wrong annotations. Default: 0.05", min=0, max=0.49)
     ] = None,
     model_answers: Annotated[Path | None, option("Model outputs for a plan (.npz)")] = None,
     cache: opt.Cache = None,
@@ -198,7 +198,7 @@ def _prepare_study(study: str | None, job: _AuditRun | None, out: Path, *, quiet
 
     folder = Path(study or f"{out}-study")
     if folder.exists():
-        typer.echo(printable(f"study: {folder} is kept as it is", 1000), err=True)
+        typer.echo(printable(f"study: {folder} is unchanged", 1000), err=True)
         return
     settings = TwinSettings(images=STUDY_IMAGES, seed=seed_of_run(out))
     try:
@@ -235,10 +235,10 @@ def _model_job(
                 raise EvidenceError(flag, f"{str(value)!r} without --model", "--model as well")
         if not evidence:
             raise EvidenceError("audit", "nothing", "evidence, or --model and --data",
-                                "`theodolite audit --help` says what can be given.")  # fmt: skip
+                                "See `theodolite audit --help`.")  # fmt: skip
         return None
     if evidence:
-        raise EvidenceError("audit", f"{evidence[0]!r} and --model", "evidence or a network")
+        raise EvidenceError("audit", f"{evidence[0]!r} and --model", "either evidence or a model")
     if data is None:
         raise EvidenceError("--data", "none", "the folder of a data set with concepts")
     from theodolite._runs.auditing.network import SEEDS, concept_data
@@ -331,7 +331,7 @@ def _print(answers: AuditAnswers, *, as_json: bool) -> None:
         if not lacking.needs[0].endswith(" evidence"):  # of a kind that came
             needing.setdefault(", ".join(lacking.needs), []).append(lacking.metric)
     for needs, metrics in needing.items():
-        typer.echo(f"not scored, for lack of {needs}: {', '.join(metrics)}")
+        typer.echo(f"not scored, because {needs} are missing: {', '.join(metrics)}")
     for failure in answers.errors:
         typer.echo(printable(f"failed: {failure}", 1000))
     for note in answers.notes:

@@ -191,9 +191,7 @@ def data_store(
     concepts: Annotated[str | None, option("Names of concepts, or their number")] = None,
     classes: Annotated[str | None, option("Names of classes, or their number")] = None,
     rows: Annotated[int | None, option("Samples per shard", min=16)] = None,
-    in_place: Annotated[
-        bool, option("Use a folder of Zarr arrays where it is", "--in-place")
-    ] = False,
+    in_place: Annotated[bool, option("Use a folder of Zarr arrays in place", "--in-place")] = False,
     max_memory: opt.MaxMemory = None,
 ) -> None:
     """Store evidence in shards, to be audited by many processes in constant memory.
@@ -211,7 +209,7 @@ def data_store(
     axes = {"concepts": concepts, "classes": classes}
     named = {name: _names(text) for name, text in axes.items() if text is not None}
     bundle = store(source, address, kind=kind, fields=_fields(fields), rows=rows, **named)
-    typer.echo(f"wrote {bundle.samples:,} samples in {bundle.pieces} pieces: {address}")
+    typer.echo(f"wrote {bundle.samples:,} samples in {bundle.pieces} shards: {address}")
 
 
 def _adopt(source: str, address: str | None, kind: str | None) -> None:
@@ -261,7 +259,7 @@ def data_commit(
     address: Address,
     expects: Annotated[str | None, option("Digest of the manifest to add parts to")] = None,
     single_committer: Annotated[
-        bool, option("Nobody else commits: for servers that ignore conditions")
+        bool, option("This is the only writer: for servers that ignore conditions")
     ] = False,
     clean: Annotated[bool, option("List files that no manifest names", "--clean")] = False,
     older_than: Annotated[str, option("With --clean: minimum age, such as 12h")] = "1d",
@@ -276,7 +274,7 @@ def data_commit(
         _clean(address, older_than, remove=yes)
         return
     result = commit(address, expects, single_committer=single_committer)
-    how = "committed" if result.created else "was committed already:"
+    how = "committed" if result.created else "was already committed:"
     size = f"{result.samples:,} samples, {result.parts} parts"
     typer.echo(f"{how} {size}, manifest {result.sha256}: {address}")
 

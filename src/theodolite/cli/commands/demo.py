@@ -28,4 +28,4 @@ def demo(
     result = audit(arrays, images=digit_images(), claim=claim, subject=subject)
     typer.echo(result)
     typer.echo(f"\nreport: {result.save(out / 'run', overwrite=overwrite)}\narrays: {arrays}")
-    typer.echo(f"the same again: theodolite audit {arrays} --out runs/mine")
+    typer.echo(f"repeat this audit: theodolite audit {arrays} --out runs/mine")

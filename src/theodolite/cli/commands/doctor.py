@@ -42,7 +42,7 @@ def doctor(as_json: Json = False) -> None:
         typer.echo()
         rows = [(name, "no" if lacks else "yes", _few(lacks)) for name, lacks in missing.items()]
         print_table(("extra", "complete", "missing"), rows)
-        typer.echo("\nTo add one: pip install 'theodolite[NAME]'")
+        typer.echo("\nTo install one: pip install 'theodolite[NAME]'")
         for package, why in broken.items():
             typer.echo(f"broken: {package}: {why}")
     if broken:
@@ -91,9 +91,9 @@ def _machine() -> list[tuple[str, str]]:
     facts = [
         ("cores for this process", str(count_cores())),
         ("memory available", _memory()),
-        ("compiled loops of scores", kernels_version()),
+        ("native kernels", kernels_version()),
         ("threads", str(count_threads())),
-        ("cache", f"{cache}: {'can be written' if _writable(cache) else 'CANNOT be written'}"),
+        ("cache", f"{cache}: {'writable' if _writable(cache) else 'NOT writable'}"),
     ]
     if get_installed_version("torch") is not None:
         import torch

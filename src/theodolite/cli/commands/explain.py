@@ -51,7 +51,7 @@ def explain(
     if not (images and model and method and out):
         options = {"IMAGES": images, "--model": model, "--method": method, "--out": out}
         lacking = ", ".join(name for name, value in options.items() if not value)
-        raise EvidenceError("explain", f"no {lacking}", "all of these", "Or ask for --list.")
+        raise EvidenceError("explain", f"no {lacking}", "all of these", "Or list them with --list.")
     _check_methods(method)
     places = _places(images, method, out)
     chosen = ModelOptions(model, weights, classes, preprocess, trust_model)
@@ -84,7 +84,7 @@ def _check_methods(methods: Sequence[str]) -> None:
     for name in methods:
         if name in ON_CONCEPTS:
             raise EvidenceError(
-                "--method", f"{name!r}, which explains by concepts", "one for images",
+                "--method", f"{name!r}, a concept method", "a method for images",
                 "From Python: theodolite.explainers.concepts.methods.concept_explainer.",
             )  # fmt: skip
         if name not in TECHNIQUES:

@@ -49,9 +49,7 @@ def report(
 
 def verify(
     folder: Annotated[Path, argument("Run folder or dossier")],
-    recompute: Annotated[
-        str | None, option("Fraction to compute again, such as 1%, or all")
-    ] = None,
+    recompute: Annotated[str | None, option("Fraction to recompute, such as 1%, or all")] = None,
     buckets: Annotated[bool, option("Read the buckets that FOLDER names", "--buckets")] = False,
     signers: Annotated[Path | None, option("OpenSSH allowed_signers of a dossier")] = None,
     signer: Annotated[str, option("Required signer. Default: any of them", metavar="NAME")] = "",
@@ -69,7 +67,7 @@ def verify(
         return
     by = DossierSigners(signers, signer, public_key)
     if signer and signers is None:
-        raise EvidenceError("--signer", repr(signer), "--signers too, a list with that name")
+        raise EvidenceError("--signer", repr(signer), "also --signers, a list with that name")
     with show_progress(quiet=quiet) as progress:
         check = verify_dossier(folder, by, run=run, share=share, buckets=buckets, progress=progress)
     typer.echo(printable(f"ok: {check.sentence}", 1000))
@@ -81,15 +79,17 @@ def _verify_run(folder: Path, share: float | None, *, buckets: bool, quiet: bool
             n = compute_again(folder, progress, share, buckets=buckets)
         much = "all" if share == 1 else f"{100 * share:g} % of the"
         digits = (
-            " but for last digits: another kind of machine" if has_other_arithmetic(folder) else ""
+            " except for last digits, because the machine differs"
+            if has_other_arithmetic(folder)
+            else ""
         )
-        same = f"{much} scores or pieces the same when computed again{digits}"
+        same = f"{much} scores or tasks equal when recomputed{digits}"
         typer.echo(f"ok: {n} files unchanged, {same}")
         return
     n = checksums.verify_checksums(folder)
     pieces, elsewhere = check_checkpoints(folder, buckets=buckets)
-    compared = f", {pieces} pieces as they were" if pieces else ""
-    left = f", pieces at {printable(elsewhere)} not compared (--buckets reads buckets)"
+    compared = f", {pieces} checkpoints unchanged" if pieces else ""
+    left = f", checkpoints at {printable(elsewhere)} not compared (--buckets reads buckets)"
     typer.echo(f"ok: {n} files unchanged{compared}{left if elsewhere else ''}")
 
 

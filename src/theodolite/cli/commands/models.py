@@ -21,8 +21,12 @@ from theodolite.models.shelf import (
     write_on_shelf,
 )
 
+<<<<<<< HEAD
 INSTALL = "Install them: pip install 'theodolite-models[all]'."
 Name = Annotated[str, argument("Name of a network")]
+=======
+Name = Annotated[str, argument("Name of a model")]
+>>>>>>> 2f6738ca (docs, report, cli: use standard terms; order pages by task)
 
 
 def models_list(as_json: opt.Json = False) -> None:
@@ -54,8 +58,8 @@ def models_train(
     data: Annotated[Path | None, option("Data set; rendered data need none")] = None,
     weights: opt.Weights = None,
     seed: opt.Seed = 0,
-    out: Annotated[Path | None, option("Folder to write. Default: on the shelf")] = None,
-    overwrite: Annotated[bool, option("Replace an earlier network", "--overwrite")] = False,
+    out: Annotated[Path | None, option("Folder to write. Default: the model shelf")] = None,
+    overwrite: Annotated[bool, option("Replace an earlier model", "--overwrite")] = False,
     quiet: opt.Quiet = False,
 ) -> None:
     """Train a network by its recipe and write it on the shelf.

@@ -59,12 +59,12 @@ def plan(
             ]
         )
         return
-    typer.echo(f"To see {points:g} points in {100 * power:g} of 100 comparisons:")
+    typer.echo(f"Sample size to detect a difference of {points:g} pp with {100 * power:g} % power:")
     _print(tables)
     if run is not None and against is None:
         typer.echo(
-            "As if the other version erred on unrelated samples and concepts: pairs that err alike "
-            "need fewer. Give a second run --against."
+            "This assumes that errors of the two versions are unrelated. Runs with similar errors "
+            "need fewer samples: pass a second run with --against."
         )
 
 
@@ -91,7 +91,7 @@ def _from_runs(run: Path | None, against: Path | None, *, quiet: bool) -> list[P
     else:
         pilots = build_run_pilots(runs[0])
     if not pilots:
-        raise EvidenceError("plan", "no question that was answered", "a run with verdicts")
+        raise EvidenceError("plan", "no answered question", "a run with verdicts")
     return pilots
 
 
@@ -119,4 +119,4 @@ def _print(tables: Sequence[tuple[Pilot, Sequence[RequiredSize]]]) -> None:
 
 
 def _number(n: int | None) -> str:
-    return "no number would do" if n is None else f"{n:,}"
+    return "no sample size is enough" if n is None else f"{n:,}"

@@ -19,10 +19,10 @@ def sae_audit(
     texts: Annotated[Path, option("Texts with a 0/1 column per concept (.csv, .jsonl)")],
     out: opt.Out,
     sae: Annotated[
-        Path | None, option("Folder or file of a dictionary. Default: train a small SAE")
+        Path | None, option("Folder or file of an SAE. Default: train a small one")
     ] = None,
     sae_format: Annotated[
-        str | None, option("Format of the dictionary. Default: told from its files")
+        str | None, option("Format of the SAE. Default: detected from its files")
     ] = None,
     concepts: Annotated[
         str | None, option("Columns of concepts, with commas. Default: all of 0 and 1")
@@ -40,7 +40,7 @@ def sae_audit(
         int | None, option("Active latents per token. Default: 1 in 72", min=1)
     ] = None,
     steps: Annotated[int, option("Training steps of 256 tokens", min=1)] = 1000,
-    random_dictionaries: Annotated[int, option("Random dictionaries to compare with", min=0)] = 20,
+    random_dictionaries: Annotated[int, option("Random SAEs to compare with", min=0)] = 20,
     spliced_sequences: Annotated[
         int, option("Texts whose next tokens are predicted with the SAE", min=1)
     ] = 32,
@@ -68,9 +68,7 @@ def sae_audit(
     """
     for path in (model, texts, sae):
         if path is not None and not path.exists():
-            raise UnsafeInputError(
-                f"{str(path)!r}", "nothing there", "a file or folder of this machine"
-            )
+            raise UnsafeInputError(f"{str(path)!r}", "nothing there", "a local file or folder")
     root, places = opt.below_one_folder(model, texts, sae)
     pipeline: dict[str, Any] = {
         "name": "language_features", "model": places[0], "module": module,
@@ -87,7 +85,7 @@ def sae_audit(
     spec = RunSpec.model_validate(
         {
             "name": "latents",
-            "title": f"Do the latents of a dictionary of {model.resolve().stem} tell concepts?",
+            "title": f"Do SAE latents of {model.resolve().stem} detect concepts?",
             "dataset": {"name": "text_table", "path": places[1], **columns},
             "pipeline": pipeline,
             "seeds": [seed],

@@ -18,6 +18,16 @@ from theodolite.language.texts.explanations import load_explanations
 from theodolite.language.texts.tokenizer_file import read_vocabulary
 from theodolite.language.texts.vocabulary import Vocabulary
 
+<<<<<<< HEAD
+=======
+COMPARED = {
+    "random": "random directions",
+    "frozen_decoder": "random directions, encoder trained",
+    "untrained": "an SAE of the untrained model",
+}
+"""Baselines that a run compares with its SAE, and how a page calls them."""
+
+>>>>>>> 2f6738ca (docs, report, cli: use standard terms; order pages by task)
 
 def sae_dashboard(
     evidence: Annotated[Path, argument("Stored token evidence with activations, or a run folder")],
@@ -34,7 +44,7 @@ def sae_dashboard(
     ] = None,
     explanations: Annotated[Path | None, option("Folder with explanations.parquet")] = None,
     judgments: Annotated[Path | None, option("Stored answers of judges on the latents")] = None,
-    title: Annotated[str, option("Title of the pages")] = "A dictionary of features",
+    title: Annotated[str, option("Title of the pages")] = "Latents of an SAE",
     strongest: Annotated[int, option("Strongest contexts per latent")] = 20,
     per_tenth: Annotated[int, option("Contexts per decile of activation")] = 2,
     width: Annotated[int, option("Tokens per context")] = 32,
@@ -64,7 +74,7 @@ def sae_dashboard(
         **options,
     )
     size = sum(path.stat().st_size for path in page.parent.rglob("*") if path.is_file())
-    typer.echo(f"page: {page} ({size / 1e6:,.1f} MB with what lies beside it)")
+    typer.echo(f"page: {page} ({size / 1e6:,.1f} MB in total)")
 
 
 def _evidence_and_baselines(folder: Path) -> tuple[Path, dict[str, Shards]]:

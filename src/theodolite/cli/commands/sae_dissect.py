@@ -28,10 +28,12 @@ def sae_dissect(
     candidates: Annotated[
         int, option("Concepts that formulas are first searched in", min=1, max=256)
     ] = 64,
-    precision: Annotated[float, option("Gain that a third concept must bring")] = 0.01,
+    precision: Annotated[float, option("Minimum gain from a third concept")] = 0.01,
     quantile: opt.Quantile = 0.995,
     min_documents: Annotated[int, option("Leave out concepts in fewer documents", min=1)] = 5,
-    null_units: Annotated[int | None, option("Latents with a null. Default: all", min=0)] = None,
+    null_units: Annotated[
+        int | None, option("Latents with a baseline. Default: all", min=0)
+    ] = None,
     device: Annotated[str | None, option("Torch device to count on, such as cuda")] = None,
     seed: opt.Seed = 0,
     overwrite: opt.Overwrite = False,
@@ -66,5 +68,5 @@ def sae_dissect(
         write_json(out / SUMMARY, summary)
     typer.echo(f"{dissected!r}\ntable: {out / TABLE}")
     if failed:
-        typer.echo(f"theodolite: partial: {failed} tasks failed", err=True)
+        typer.echo(f"theodolite: incomplete: {failed} tasks failed", err=True)
         raise typer.Exit(PARTIAL)

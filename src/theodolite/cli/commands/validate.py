@@ -50,12 +50,12 @@ def metrics_validate(
     seed: opt.Seed = 0,
     date: Annotated[str | None, option("Date to write down. Default: today")] = None,
     keep: Annotated[Path | None, option("Folder for a copy, NAME-VERSION.json")] = None,
-    renew: Annotated[Path | None, option("Records of older code to check again, in part")] = None,
-    question: Annotated[str | None, _declared("Question that it answers")] = None,
+    renew: Annotated[Path | None, option("Folder of older records to check again in part")] = None,
+    question: Annotated[str | None, _declared("Question that the function answers")] = None,
     better: Annotated[Literal["higher", "lower"] | None, _declared("Better values")] = None,
     arrays: Annotated[str, _declared("Arrays in order, with commas")] = "values,labels",
     planted: Annotated[str | None, _declared("Effect that is planted")] = None,
-    null: Annotated[str | None, _declared("Arrays that its null permutes, with commas")] = None,
+    null: Annotated[str | None, _declared("Arrays that the baseline permutes")] = None,
     tolerance: Annotated[float | None, _declared("Tolerance, if it looks for a defect")] = None,
     as_json: opt.Json = False,
     quiet: opt.Quiet = False,
@@ -121,7 +121,7 @@ def _subjects(
 
 
 def _renew(folder: Path, metric: str | None, day: str, *, as_json: bool) -> int:
-    """Renew what gives the same numbers; the exit code says whether all did."""
+    """Renew what gives equal numbers; the exit code says whether all did."""
     paths = [
         path for path in list_records(folder) if metric in (None, path.stem.rpartition("-")[0])
     ]
@@ -135,7 +135,7 @@ def _renew(folder: Path, metric: str | None, day: str, *, as_json: bool) -> int:
         if renewal is None:
             continue
         renewals.append(renewal)
-        word = "the same numbers" if renewal.holds else "validate it again"
+        word = "equal numbers" if renewal.holds else "validate it again"
         if not as_json:
             typer.echo(f"{renewal.metric}: {word}; {renewal.conditions} conditions drawn again")
             for line in renewal.differences:
@@ -143,7 +143,7 @@ def _renew(folder: Path, metric: str | None, day: str, *, as_json: bool) -> int:
     if as_json:
         print_json([{**asdict(each), "holds": each.holds} for each in renewals])
     else:
-        typer.echo(f"{len(paths) - len(renewals)} were current already")
+        typer.echo(f"{len(paths) - len(renewals)} were already current")
     return 0 if all(renewal.holds for renewal in renewals) else NOT_MET
 
 

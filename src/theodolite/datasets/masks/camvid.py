@@ -38,7 +38,7 @@ def camvid(root: Path) -> MaskData:
         categories=("object",) * len(CONCEPTS),
         scenes=((),) * len(images),
         read_layers=partial(_layers, maps, files),
-        notes=("Pixels that nobody labeled count as showing none of the concepts.",),
+        notes=("Unlabeled pixels count as showing no concept.",),
     )
 
 

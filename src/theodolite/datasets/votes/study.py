@@ -60,7 +60,10 @@ def study_votes(root: Path, *, seen: Seen = "all") -> VotedExplanations:
     without = len(explained) - len(data_set)
     remarks = [
         (len(rows) - len(counted), "votes were given beyond those that count."),
-        (len(counted) - len(used), "votes of people who had met the image before are left out."),
+        (
+            len(counted) - len(used),
+            "ratings by participants who had seen the image before are left out.",
+        ),
         (without, "explanations have no vote that counts and are left out."),
     ]
     remarks.append((_without_image(data_set), "explanations have no image in the folder."))

@@ -132,7 +132,7 @@ class JudgmentEvidence(Evidence):
             if (wrong & self.is_task("detection")).any():
                 row = int(np.flatnonzero(wrong & self.is_task("detection"))[0])
                 raise EvidenceError(
-                    "decile", f"{decile[row]} in row {row}", "0 to 9 where active, else -1"
+                    "decile", f"{decile[row]} in row {row}", "0 to 9 where active, otherwise -1"
                 )
         if texts is not None and (texts[self.is_task("intruder")] < 2).any():
             raise EvidenceError("texts", "a round of fewer than 2", "2 or more")

@@ -99,7 +99,7 @@ def _check_conditions(store: Store, *, single_committer: bool) -> None:
     if not holds:
         raise EvidenceError(
             f"store {str(store)!r}", "a server that ignores conditions", "If-None-Match, If-Match",
-            "If nobody else commits there, pass --single-committer.",
+            "If this is the only writer, pass --single-committer.",
         )  # fmt: skip
 
 

@@ -258,7 +258,7 @@ def _checked_starts(table: Any, layouts: Mapping[str, PieceLayout], what: str) -
     starts = np.flatnonzero(np.diff(piece, prepend=SHARED) > 0)
     numbers, rows, first = piece[starts], column["rows"][starts], column["first"][starts]
     if not len(starts) or (np.diff(piece) < 0).any() or (numbers != np.arange(len(numbers))).any():
-        raise UnsafeInputError(what, "pieces out of order", "pieces 0, 1, 2, …")
+        raise UnsafeInputError(what, "shards out of order", "shards 0, 1, 2, …")
     same = (column["rows"] == np.append(0, rows)[piece + 1]) | (piece == SHARED)
     expected = np.append(0, np.cumsum(rows, dtype=np.int64))[:-1]
     if (

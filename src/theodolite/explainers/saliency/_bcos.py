@@ -16,7 +16,7 @@ def check_bcos(network: Any) -> None:
     require("bcos", "bcos", "bcos")  # without it nobody can have such a network
     raise EvidenceError(
         "bcos", f"a network without .explain() ({type(network).__name__})", "a B-cos network",
-        "Build it with the package bcos; other networks have the post-hoc methods.",
+        "Build it with the package bcos, or use a post-hoc method.",
     )  # fmt: skip
 
 

@@ -119,8 +119,8 @@ class StoredDissectionPipeline:
             )
         if any(len(part) == 1 for part in parts):
             notes.append(
-                "The last shard has one image: it has none to deal masks out over, and adds "
-                "nothing to what is found by chance."
+                "The last shard has one image. Its masks cannot be permuted, so it adds nothing to "
+                "the baseline."
             )
         return notes
 

@@ -58,20 +58,20 @@ class NetworkOutputs:
     def notes(self) -> list[str]:
         """Return notes on what was compared."""
         fitted = self.by == FITTED
-        stands = "" if fitted else " This asks whether it may stand for the network's."
+        stands = "" if fitted else " This tests whether it reproduces the answers of the model."
         return [
             *self.warnings,
             *(
                 [
-                    f"The network has an output for {len(self.classes)} of {self.match.of} "
-                    "classes. Faithful is evaluated on these, and on test images of them."
+                    f"The model has an output for {len(self.classes)} of {self.match.of} classes. "
+                    "Faithfulness is evaluated on these classes and their test images."
                 ]
                 if self.match is not None and self.match.kind == "part"
                 else []
             ),
             f"Faithful{' to the linear probe' * fitted}: the bottleneck's concepts and weights are "
-            f"compared with {self.by}. Both are counted from their mean over the training "
-            f"images. A bottleneck is always faithful to its own answers.{stands}",
+            f"compared with {self.by}. Both are centered on their mean over the "
+            f"training images. A bottleneck is always faithful to its own answers.{stands}",
         ]
 
 
@@ -158,10 +158,10 @@ def warn_about_class_order(
     if right > chance + 2 * error or best < (1 + chance) / 2:
         return ()
     return (
-        f"THE ORDER OF CLASSES SEEMS WRONG: the network's outputs were taken in the order of the "
-        f"data set's classes, and so are right for {100 * right:.0f} % of the images; in another "
-        f"order they would be for {100 * best:.0f} %. Do not rely on the answer to faithful before "
-        "the network's outputs are in the order of the data set's classes.",
+        f"THE ORDER OF CLASSES SEEMS WRONG: in the order of the data set's classes, the model's "
+        f"outputs are correct for {100 * right:.0f} % of the images. In another order they would "
+        f"be correct for {100 * best:.0f} %. Do not rely on the answer to faithful until the "
+        "outputs are in the order of the data set's classes.",
     )
 
 
@@ -183,13 +183,14 @@ def compare_own_outputs(
         ],
         "distance": [own.value, own.mean_predictor, *random.tolist(), own.principal_components],
     }  # fmt: skip
-    beats = "smaller than of" if own.value < random.min() else "not smaller than of all"
+    beats = "below" if own.value < random.min() else "not below all of"
     sentence = (
-        f"The network has outputs for other classes. From the concept values, ridge regression "
+        f"The model has outputs for other classes. From the concept values, ridge regression "
         f"predicts its {len(own.outputs)} most probable outputs with a total variation distance of "
-        f"{own.value:.3f} on {len(split[1]):,} test images: {beats} {len(random)} draws of as many "
-        f"random directions ({random.min():.3f} to {random.max():.3f}). Their mean alone reaches "
-        f"{own.mean_predictor:.3f}, as many principal components {own.principal_components:.3f}."
+        f"{own.value:.3f} on {len(split[1]):,} test images: {beats} {len(random)} draws of the "
+        f"same number of random directions ({random.min():.3f} to {random.max():.3f}). Their mean "
+        f"alone reaches {own.mean_predictor:.3f}, the same number of principal components "
+        f"{own.principal_components:.3f}."
     )
     return table, sentence
 

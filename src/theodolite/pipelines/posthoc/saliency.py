@@ -32,7 +32,7 @@ NAME = "saliency"
 BATCH = 32
 TOLERANCE = 1e-3
 """Largest difference of an output from that of pooled maps and the head, for CAM."""
-WITHOUT_OUTPUTS = "No saliency maps: the network does not return a row of outputs per image."
+WITHOUT_OUTPUTS = "No saliency maps: the model does not return a row of outputs per image."
 
 
 def with_saliency(

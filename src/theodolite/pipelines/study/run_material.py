@@ -38,7 +38,7 @@ def material_of_run(
     if spec.pipeline is None or spec.dataset is None:
         raise EvidenceError(
             f"run {spec.name!r}", "stored evidence alone", "a run that explained images",
-            "Without images and a network there is nothing to show.",
+            "A study needs images and a model.",
         )  # fmt: skip
     pipeline = build_registered("pipelines", spec.pipeline, data)
     images = build_registered("datasets", spec.dataset, data)

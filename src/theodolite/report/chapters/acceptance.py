@@ -21,7 +21,10 @@ from theodolite.results import Score
 
 AGREEMENT = {
     "rater_agreement": ("one against the mode of the others (QWK)", {}),
-    "rater_agreement, included": ("the same, own rating included", {"own": "included"}),
+    "rater_agreement, included": (
+        "each rater and the mode of all raters (QWK)",
+        {"own": "included"},
+    ),
     "pairwise_agreement": ("pairs of raters (QWK)", {}),
     "krippendorff_alpha": ("Krippendorff's alpha", {}),
     "intraclass_correlation": ("intraclass correlation", {}),
@@ -68,9 +71,9 @@ def _answers(evidence: RatingEvidence) -> Figure:
     counts = np.array([(ratings == answer).sum() for answer in evidence.scale], float)
     labels = [f"{answer:g}" for answer in evidence.scale]
     return Figure(
-        columns(labels, counts, "How often each answer was given"),
+        columns(labels, counts, "Frequency of each rating"),
         "What people answered",
-        f"{int(counts.sum()):,} votes on {len(evidence):,} explanations.",
+        f"{int(counts.sum()):,} ratings of {len(evidence):,} explanations.",
     )
 
 
@@ -162,7 +165,7 @@ def _calibration(evidence: RatingEvidence) -> list[Figure]:
     for at, rows in enumerate(np.array_split(order, BINS)):
         value, half = float(mean[rows].mean()), 1.96 * float(mean[rows].std()) / len(rows) ** 0.5
         says = (
-            f"predicted {predictions[rows].mean():.2f}: voted {value:.2f}, {len(rows)} explanations"
+            f"predicted {predictions[rows].mean():.2f}: rated {value:.2f}, {len(rows)} explanations"
         )
         points.append(Point(at, value, value - half, value + half, predictions[rows].mean(), says))
         names.append(f"{predictions[rows].mean():.2f}")

@@ -21,7 +21,7 @@ def compared_chapter(models: Sequence[ComparedRecord], spec: RunSpec) -> dict[st
     level = spec.resampling.level
     if are_other_explanations(models):
         tables = [_score_list(model, level) for model in models[1:]]
-        return {"tables": tables, "title": "Scores of the other explanation", "n": 0}
+        return {"tables": tables, "title": "Scores of the compared explanation", "n": 0}
     n = len(models)
     return {"tables": [_table(models, level)], "title": f"All scores of all {n} models", "n": n}
 
@@ -75,7 +75,7 @@ def _table(models: Sequence[ComparedRecord], level: float) -> Table:
     several = any(len(s.per_seed) > 1 for own in scores_by_model for s in own.values())
     of = "Mean over seeds" if several else "The score"
     interval = f"{of} ± half the {100 * level:g} % interval"
-    note = f"{interval}; then the score's null, with ✗ where the score is no better."
+    note = f"{interval}; then the strongest baseline, with ✗ if the score is not better."
     return Table(("model", "what it is"), tuple(heads), tuple(rows), note=note)
 
 

@@ -17,18 +17,16 @@ from theodolite.report.words import metric_text, unbroken
 from theodolite.results import Source
 
 BESIDE = {
-    "more": "▲ more than unrelated",
-    "less": "▼ less than unrelated",
+    "more": "▲ more often than if unrelated",
+    "less": "▼ less often than if unrelated",
     "as": "≈ not told apart from unrelated",
 }
 KINDS = {
     "enough": "by our convention",
-    "null": "the null's value",
+    "null": "the baseline's value",
     "accepted": "a clean null and what we accept above it",
 }
-LEFT_OUT = (
-    "Whether the explanation is faithful is left out here: it was not evaluated for your model."
-)
+LEFT_OUT = "Faithfulness is left out here, because it was not evaluated for your model."
 SHOWN_EXAMPLES = 3
 SHOWN_CONCEPTS = 6
 IMAGE_SIZE = 150
@@ -101,7 +99,7 @@ def _cell(
     if conflict is None:
         return None
     if conflict.share is None:
-        note = "none judged by both"
+        note = "none scored by both"
         return {"css": "none", "share": "–", "interval": "", "expected": "", "beside": note}
     return {
         "css": conflict.stands_out,

@@ -107,7 +107,7 @@ def scatter_panels(
     for name, scores_text, pairs, _ in subsamples:
         both = np.stack([pairs.network, pairs.explanation])
         beyond = int(((both < scale.low) | (both > scale.high)).any(axis=0).sum())
-        notes = [scores_text, f"{beyond:,} beyond the frame, drawn at its edge" if beyond else ""]
+        notes = [scores_text, f"{beyond:,} outside the range, drawn at the edge" if beyond else ""]
         caption = f"The explanation and {wording.puts_out}{': ' + name if name else ''}"
         svg = scatter(pairs, scale, caption, wording.axis)
         panels.append(Figure(svg, name, "; ".join(n for n in notes if n)))

@@ -53,7 +53,7 @@ def benchmark_models(models: Sequence[ComparedRecord], spec: RunSpec) -> list[Co
 def _directions(model: ComparedRecord) -> str:
     """Return how many directions there are to read, where these are not the concepts themselves."""
     number = model.about.get("directions")
-    return "" if number in (None, model.about.get("concepts")) else f"{number} directions a class"
+    return "" if number in (None, model.about.get("concepts")) else f"{number} directions per class"
 
 
 def benchmark(
@@ -74,7 +74,7 @@ def benchmark(
             score_cell(scores[name], spec.resampling.level, half=True, printed=paper.get(name))
             for name in columns
         ]
-        is_main = "the verdict is about this one" if model is main else ""
+        is_main = "this one decides the verdict" if model is main else ""
         notes = tuple(filter(None, (is_main, _directions(model))))
         rows.append(Row((method_text(method),), tuple(cells), "own" if is_main else "", notes))
     concepts = {model.about.get("concepts") for model in chosen}

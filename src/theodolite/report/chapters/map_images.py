@@ -138,14 +138,14 @@ def _words(fit: float, hit: float, n_top: int) -> str:
 
 
 def _lede(evidence: SaliencyEvidence, *, has_fit: bool) -> Markup:
-    by = "fit" if has_fit else "share of strongest pixels on the object"
+    by = "fit" if has_fit else "fraction of top pixels on the object"
     parts: Sequence[str] = [
-        f"Of the stored images, two with the highest {by} and two with the lowest.",
-        "Second: the map over the pale image; orange speaks for the explained class, blue against "
+        f"The two stored images with the highest {by}, and the two with the lowest.",
+        "Second: the map over the pale image. Orange supports the explained class, blue opposes "
         "it.",
-        "Third: the strongest pixels, which the score counts, inside the orange line"
+        "Third: the top pixels, which the score counts, inside the orange line"
         + ("; the dashed line is the object." if evidence.objects is not None else "."),
     ]
     if has_fit:
-        parts = [*parts, "Fit: how well sums of the map predict what removal changes, at most 1."]
+        parts = [*parts, "Fit: how well sums of the map predict the effect of removal (at most 1)."]
     return Markup(" ").join(parts)

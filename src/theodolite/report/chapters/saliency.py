@@ -30,12 +30,12 @@ MAIN = {
     "removal_faithfulness": "faithful when pixels are removed",
     "relevance_mass": "relevance on the object (%)",
     "relevance_peak": "peak on the object (%)",
-    "max_sensitivity": "moved by noise",
-    "randomization_similarity": "like a random network's map",
+    "max_sensitivity": "change under noise",
+    "randomization_similarity": "similarity to the map of a random model",
     "sparseness": "sparseness (%)",
 }
 """Columns of the ranking, in words that fit a narrow head."""
-OWN, NULL = "the verdicts are about this one", "uninformative baseline"
+OWN, NULL = "this one decides the verdicts", "uninformative baseline"
 FIRST_METHODS = 4
 """Whose maps are seen at once: the one of the verdicts and the best others."""
 
@@ -131,7 +131,7 @@ def _seconds(material: RunMaterial) -> dict[str, float]:
 
 
 def _duration_text(seconds: float) -> str:
-    return f"{seconds:.1f} s of one core an image" if seconds >= 0.05 else "no time to speak of"
+    return f"{seconds:.1f} s of one core per image" if seconds >= 0.05 else "negligible time"
 
 
 # the maps themselves

@@ -266,7 +266,7 @@ def _reference(key: str) -> str:
 
 
 def _partial(pieces: int) -> str:
-    return f"Partial: {pieces} pieces of the evidence failed and were left out."
+    return f"Incomplete: {pieces} tasks failed, and their samples are excluded."
 
 
 def _summary(source: DossierSource) -> RunSummary:

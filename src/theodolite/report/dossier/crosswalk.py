@@ -6,14 +6,14 @@ from theodolite._storage.records import Record
 
 Coverage = Literal["covered", "partly", "not covered"]
 DISCLAIMER = (
-    "This table is not legal advice, and a dossier is not a conformity assessment. It says what is "
-    "in this folder, in our words; the texts themselves decide."
+    "This table is not legal advice, and a dossier is not a conformity assessment. It describes "
+    "this folder in our words; only the texts themselves are authoritative."
 )
 COMPARED = (
-    "The rows on the EU AI Act were compared with public copies of the regulation as published on "
-    "12 July 2024, that of MEASURE 2.9 with copies of NIST AI 100-1, not with the official files; "
-    "of ISO/IEC TS 6254 only the published scope was read, so that no clause is cited. Later "
-    "amendments were not looked at."
+    "We compared the rows on the EU AI Act with public copies of the regulation as published on "
+    "12 July 2024, and the row on MEASURE 2.9 with copies of NIST AI 100-1. We did not use the "
+    "official files. Of ISO/IEC TS 6254 we read only the published scope, so no clause is cited. "
+    "Later amendments are not included."
 )
 AI_ACT = "EU AI Act, Regulation (EU) 2024/1689"
 OF_2024 = "12 July 2024"
@@ -45,7 +45,7 @@ CROSSWALK = (
         requirement="human oversight measures, among them technical ones that help deployers "
         "interpret outputs",
         coverage="partly",
-        here="which explanations help, and which mislead (part 2)",
+        here="which explanations are reliable, and which are not (part 2)",
         missing="all other measures of oversight",
     ),
     CrosswalkRow(
@@ -69,7 +69,7 @@ CROSSWALK = (
         source=AI_ACT, place="Annex IV 4", text_of=OF_2024,
         requirement="why the performance metrics are appropriate for this system",
         coverage="partly",
-        here="what each score asks, its limitations, what it is compared with (part 3)",
+        here="the question, limitations and baselines of each score (part 3)",
         missing="the link to the intended purpose, unless the provider states it in part 3; "
         "metrics of performance",
     ),
@@ -100,7 +100,7 @@ CROSSWALK = (
         source="ISO/IEC TS 6254:2025", place="as a whole", text_of="September 2025, scope only",
         requirement="approaches and methods for objectives of explainability over the life cycle",
         coverage="partly",
-        here="whether the explanation chosen does what it says",
+        here="whether the chosen explanation does what it claims",
         missing="objectives of stakeholders, choice of methods, other stages of the life cycle",
     ),
 )  # fmt: skip

@@ -102,7 +102,7 @@ def _private_key(path: Path) -> Any:
         key = load(content, password=None)
     except (TypeError, ValueError) as error:
         raise EvidenceError(
-            f"key {path.name!r}", "one that is not read without a passphrase",
+            f"key {path.name!r}", "a key with a passphrase",
             "an Ed25519 key of OpenSSH or in PEM", "Without --dsse ssh-keygen asks for it.",
         ) from error  # fmt: skip
     return _ed25519(key, path, "Ed25519PrivateKey")

@@ -15,7 +15,7 @@ from theodolite.errors import EvidenceError, did_you_mean
 NEW = "new"
 TEMPLATE_FILE = "dossier.yaml"
 TEMPLATE = """\
-# Facts for a dossier. What is marked as required must be filled in; what stays empty is printed as
+# Facts for a dossier. Fill in the required fields. Empty fields are printed as
 # "not stated". Versions and dates are texts: write them in quotes.
 system:                    # required
   name: ""

@@ -83,7 +83,7 @@ def _check_free(folder: Path) -> None:
             )  # fmt: skip
         if path.name not in (STATEMENT, DOSSIER, PAGE, THRESHOLDS, RUN, *COPIES):
             raise EvidenceError(
-                f"folder {str(folder)!r}", f"something that is no dossier's ({path.name})",
+                f"folder {str(folder)!r}", f"a file that is not part of a dossier ({path.name})",
                 "an empty folder", "Choose another folder.",
             )  # fmt: skip
     if folder.exists() and any(folder.iterdir()):

@@ -18,10 +18,10 @@ FOLDER = Path(__file__).parent
 MOST_LIMITS = 12
 RESULTS = {"PASSED": "passed", "WARNED": "passed with warnings", "FAILED": "failed"}
 MISREADINGS = (
-    "That an explanation may be relied upon does not say that the system decides correctly.",
-    "An answer holds for the data that are named here, and for this version of the system.",
-    "A question that was not evaluated is not one that was passed.",
-    "Yes means that the score reached what we take to be enough, not that there are no faults.",
+    "A reliable explanation does not imply that the system decides correctly.",
+    "An answer applies to the data named here and to this version of the system.",
+    "A question that was not evaluated was not passed.",
+    "Yes means that the score reached its threshold, not that there are no defects.",
 )
 
 

@@ -35,8 +35,8 @@ def sign_with_ssh(folder: Path, statement: bytes, key: Path, name: str = "") -> 
         raise EvidenceError("--name", repr(name), "letters, digits and @ _ + -")
     if path.exists():
         raise EvidenceError(
-            f"file {path.name!r}", "a signature that is there", "a new file",
-            "Pass --name to put another one beside it.",
+            f"file {path.name!r}", "an existing signature", "a new file",
+            "Pass --name to add another signature.",
         )  # fmt: skip
     existing(key, "key")
     command = [_ssh_keygen(), "-q", "-Y", "sign", "-f", str(key), "-n", NAMESPACE]
@@ -44,7 +44,7 @@ def sign_with_ssh(folder: Path, statement: bytes, key: Path, name: str = "") -> 
     done = subprocess.run(command, input=statement, stdout=subprocess.PIPE, check=False)  # noqa: S603
     if done.returncode or not done.stdout.startswith(b"-----BEGIN SSH SIGNATURE-----"):
         raise EvidenceError(
-            f"key {key.name!r}", "no signature from ssh-keygen", "a key that it signs by",
+            f"key {key.name!r}", "no signature from ssh-keygen", "a signature by this key",
             "Its message is above.",
         )  # fmt: skip
     with all_or_nothing(path) as stream:
@@ -69,7 +69,7 @@ def check_signatures(
     if folder.resolve() in signers.resolve().parents:
         raise EvidenceError(
             f"list of signers {signers.name!r}", "a file of the dossier itself",
-            "one from elsewhere", "A forged dossier could contain a forged list.",
+            "a list from outside the dossier", "A forged dossier could contain a forged list.",
         )  # fmt: skip
     existing(signers, "list of signers")
     files = signature_files(folder)

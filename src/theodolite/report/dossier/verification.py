@@ -68,7 +68,7 @@ class DossierCheck:
         parts.append(f"{self.n_files} files unchanged")
         if self.share is not None:
             much = "all" if self.share == 1 else f"{100 * self.share:g} % of the"
-            parts.append(f"{much} scores or pieces the same when computed again")
+            parts.append(f"{much} scores or tasks equal when recomputed")
         return "; ".join(parts)
 
 
@@ -143,13 +143,17 @@ def _check_subjects(folder: Path, digests: dict[str, str]) -> None:
     what = f"dossier {folder.name!r}"
     for name in (DOSSIER, PAGE, MANIFEST, "report.html", "run.json"):
         if name not in digests:
-            raise VerificationError(what, f"a statement without {name}", "all that it is made of")
+            raise VerificationError(
+                what, f"a statement that does not list {name}", "all files of the dossier"
+            )
     for name, digest in digests.items():
         _check_file(folder, name, digest, "the statement")
     known = {*digests, *COPIES, STATEMENT, ENVELOPE, RUN}
     for path in sorted(folder.iterdir()):
         if path.name not in known and not SIGNATURE.fullmatch(path.name):
-            raise VerificationError(what, f"{path.name}, which nobody signed", "no further files")
+            raise VerificationError(
+                what, f"{path.name}, which has no signature", "no further files"
+            )
 
 
 def _check_manifest(folder: Path, digests: dict[str, str], runs: Sequence[Path]) -> int:

@@ -56,7 +56,7 @@ def key(address: str) -> str:
 def _from_example(items: Items, example: Example) -> None:
     sample = items["samples", example.sample]
     if example.predicted:
-        judged = "rightly" if example.right else f"wrongly: it is {example.label}"
+        judged = "correctly" if example.right else f"incorrectly: it is {example.label}"
         sample.says.append(f"Classified as {example.predicted}, {judged}.")
     if example.tile is None:
         return
@@ -70,14 +70,14 @@ def _from_example(items: Items, example: Example) -> None:
         items["concepts", concept.name].add(drawing, words)
     for name in dict.fromkeys((example.label, example.predicted)):
         if name:
-            taken = "was taken for it" if name == example.predicted else "was not taken for it"
-            known = f"is it and {taken}" if name == example.label else taken
+            taken = "predicted" if name == example.predicted else "not predicted"
+            known = f"true class, {taken}" if name == example.label else taken
             items["classes", name].add(whole, f"{example.sample}: {known}")
 
 
 def _judgment_text(concept: NamedConcept) -> str:
-    there = {None: "presence not known", True: "there", False: "not there"}[concept.there]
-    looked = {None: "", True: ", looked at it", False: ", looked elsewhere"}[concept.inside]
+    there = {None: "presence unknown", True: "present", False: "not present"}[concept.there]
+    looked = {None: "", True: ", highlighted", False: ", not highlighted"}[concept.inside]
     return there + looked
 
 

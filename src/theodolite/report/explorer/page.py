@@ -101,7 +101,7 @@ def _table(table: PackedTable) -> dict[str, Any]:
     columns = [table.columns[i] for i in first]
     cut = sum(len(name) > LONGEST_NAME for name in table.names)
     notes = [
-        f"{table.left_out} more scores are in the run's files only." if table.left_out else "",
+        f"{table.left_out} more scores are only in the files of the run." if table.left_out else "",
         f"{cut:,} names are cut after {LONGEST_NAME} characters." if cut else "",
     ]
     return {

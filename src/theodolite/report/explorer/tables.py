@@ -75,7 +75,7 @@ def _distinct_names(names: Sequence[str]) -> Sequence[str]:
 def _spread(values: np.ndarray, rows: np.ndarray, n: int) -> Values:
     if len(values) != len(rows):
         raise UnsafeInputError(
-            "scores.json", f"{len(values)} values of items", f"{len(rows)}, as names"
+            "scores.json", f"{len(values)} values of items", f"{len(rows)}, one per name"
         )
     column = np.full(n, np.nan)
     column[rows] = values

@@ -179,19 +179,19 @@ def _caption(runs: Mapping[str, RunFolder], own: Sequence[Sequence[Score]]) -> s
     )
     scores = [score for of_run in own for score in of_run]
     bare = any(score.interval is None and not math.isnan(score.value) for score in scores)
-    also = "; [–] where there is none" if bare else ""
+    also = "; [–] means no interval" if bare else ""
     brackets = f" In brackets: {', '.join(interval_texts)}{also}." if interval_texts else ""
     probes = [name for name, run in runs.items() if not run.subject.decides]
     apart = probes if first.question == "faithful" else []
-    of = f" {', '.join(apart)}: of a linear probe, not of your model." if apart else ""
+    of = f" {', '.join(apart)}: for a linear probe, not for your model." if apart else ""
     return latex_text(f"{question_text(first)}{of}{brackets} {_about_nulls(scores)}")
 
 
 def _about_nulls(scores: Sequence[Score]) -> str:
     """What nulls are; named by their scores where a table has both kinds."""
     kinds = {
-        True: "with the fault taken out, which it should not exceed",
-        False: "with the explanation made meaningless, which it should beat",
+        True: "with the defect removed, which it should not exceed",
+        False: "with an uninformative explanation, which it should beat",
     }
     titles = {
         clean: dict.fromkeys(title(s) for s in scores if is_defect_metric(s) == clean)

@@ -107,10 +107,7 @@ def _lede(record: RunRecord, made_record: ProducedRecord) -> str:
     on = f", on {n:,} test samples" if isinstance(n, int) else ""
     name = markdown_text(record.spec.title or record.spec.name)
     version = markdown_text(record.packages.get("theodolite", ""))
-    return (
-        f"Can this explanation be relied upon? {name}, audited on {day}{on} with "
-        f"theodolite {version}."
-    )
+    return f"Audit of an explanation: {name}, audited on {day}{on} with theodolite {version}."
 
 
 def _answers(verdicts: Sequence[Verdict]) -> list[str]:
@@ -157,12 +154,13 @@ def _distrust(verdicts: Sequence[Verdict], made_record: ProducedRecord) -> list[
     caveats = [f"**{markdown_text(e.title)}:** {markdown_text(e.card.limitations)}" for e in known]
     if made_record.failed_tasks:
         caveats.insert(
-            0, f"**Partial:** {made_record.failed_tasks} pieces of the evidence were left out."
+            0,
+            f"**Incomplete:** {made_record.failed_tasks} tasks failed; their samples are left out.",
         )
     caveats += [markdown_text(note) for note in made_record.notes[:SHOWN_NOTES]]
     if len(made_record.notes) > SHOWN_NOTES:
         caveats.append(f"{len(made_record.notes) - SHOWN_NOTES} further notes are in the report.")
-    return ["### What to distrust", _listed(caveats)] if caveats else []
+    return ["### Limitations", _listed(caveats)] if caveats else []
 
 
 def _provenance(record: RunRecord, made_record: ProducedRecord, name: str) -> list[str]:
@@ -182,7 +180,7 @@ def _provenance(record: RunRecord, made_record: ProducedRecord, name: str) -> li
     verify = f"theodolite verify {shlex.quote(printable(name))} --recompute all"
     # a comment in them could be taken for the end of the section
     commands = "\n".join([*again, verify]).replace("<!--", "<! --")
-    return ["### Where this comes from", listed, markdown_code(commands, "sh")]
+    return ["### Provenance", listed, markdown_code(commands, "sh")]
 
 
 def _listed(items: Sequence[str]) -> str:

@@ -32,7 +32,7 @@ from theodolite.report.words import full_title, options_text, title, unbroken
 from theodolite.results import Score
 
 MOST_ITEMS = 8
-EACH = "Each on the samples that both runs scored."
+EACH = "Each comparison uses the samples that both runs scored."
 
 
 def write_comparison(path: Path, pairs: Sequence[Comparison]) -> Path:
@@ -184,7 +184,9 @@ def _samples(pair: Comparison) -> str:
         return "No samples could be paired."
     text = f"{pair.n:,} samples that both runs scored."
     for run, n in zip((pair.first, pair.second), pair.dropped, strict=True):
-        text += f" {n:,} of {run.name} were left out: the other lacks them." if n else ""
+        text += (
+            f" {n:,} of {run.name} were left out, because the other run lacks them." if n else ""
+        )
     return text
 
 
