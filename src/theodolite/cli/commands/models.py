@@ -21,12 +21,8 @@ from theodolite.models.shelf import (
     write_on_shelf,
 )
 
-<<<<<<< HEAD
 INSTALL = "Install them: pip install 'theodolite-models[all]'."
-Name = Annotated[str, argument("Name of a network")]
-=======
 Name = Annotated[str, argument("Name of a model")]
->>>>>>> 2f6738ca (docs, report, cli: use standard terms; order pages by task)
 
 
 def models_list(as_json: opt.Json = False) -> None:

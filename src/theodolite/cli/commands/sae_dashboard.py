@@ -18,16 +18,6 @@ from theodolite.language.texts.explanations import load_explanations
 from theodolite.language.texts.tokenizer_file import read_vocabulary
 from theodolite.language.texts.vocabulary import Vocabulary
 
-<<<<<<< HEAD
-=======
-COMPARED = {
-    "random": "random directions",
-    "frozen_decoder": "random directions, encoder trained",
-    "untrained": "an SAE of the untrained model",
-}
-"""Baselines that a run compares with its SAE, and how a page calls them."""
-
->>>>>>> 2f6738ca (docs, report, cli: use standard terms; order pages by task)
 
 def sae_dashboard(
     evidence: Annotated[Path, argument("Stored token evidence with activations, or a run folder")],
