@@ -63,7 +63,7 @@ def test_top_level_help_describes_at_most_ten_commands() -> None:
 TREE = {
     "": "demo audit report doctor compare gate leaderboard plan export sign verify run explain "
     "dissect sae data models metrics evidence",
-    "sae": "audit dissect dashboard",
+    "sae": "audit dissect explain judge dashboard",
     "data": "list info get check example store commit keys",
     "models": "list info train",
     "metrics": "list show validate",

@@ -35,6 +35,8 @@ MAKE: Commands = {
                 "sae_audit:sae_audit", "Audit a sparse autoencoder of a language model"
             ),
             "dissect": Command("sae_dissect:sae_dissect", "Find the concepts that latents detect"),
+            "explain": Command("sae_judge:sae_explain", "Ask a model what latents stand for"),
+            "judge": Command("sae_judge:sae_judge", "Ask a model when latents are active"),
             "dashboard": Command("sae_dashboard:sae_dashboard", "Write pages of an SAE's latents"),
         },
         "Audit, dissect and show sparse autoencoders (SAEs)",

@@ -16,8 +16,16 @@ from typing import Any
 
 import pytest
 
-from theodolite.errors import EvidenceError
-from theodolite.language.judges import AnswerCache, Budget, HttpJudge, JudgeQuestion, ask_judge
+from theodolite.errors import EvidenceError, UnsafeInputError
+from theodolite.language.judges import (
+    AnswerCache,
+    Budget,
+    HttpJudge,
+    JudgeQuestion,
+    ask_judge,
+    read_batch,
+    write_batch,
+)
 from theodolite.language.judges.http import MAX_REPLY_BYTES, read_wait
 
 KEY = "sk-secret-0123456789"
@@ -149,6 +157,69 @@ def test_a_failure_for_good_is_an_error_without_the_key(
         judge(server, key_variable="JUDGE_KEY")([question()])
     assert KEY not in str(error.value)
     assert len(server.requests) == (3 if status == 500 else 1)  # no redirect is followed
+
+
+def test_a_parameter_that_a_server_refuses_is_left_out_for_the_run(server: Server) -> None:
+    server.replies += [(400, b"'response_format' is not known"), (400, b"use max_tokens not")]
+    server.says('{"numbers": [0]}')
+    server.says('{"numbers": [1]}')
+    own = judge(server, seed=3, tries=1)
+    assert [own([question()])[0].values, own([question("x", "y")])[0].values] == [(1, 0), (0, 1)]
+    last = server.requests[-1]
+    assert "response_format" not in last and "max_tokens" not in last
+    assert last["max_completion_tokens"] == 200 and last["seed"] == 3
+    assert len(server.requests) == 4
+    server.replies += [(400, b"something else")]
+    with pytest.raises(EvidenceError, match="status 400"):
+        own([question("z", "y")])
+
+
+def test_a_cut_reply_is_no_answer_and_counted(server: Server) -> None:
+    choice = {"message": {"content": '{"numbers": [0]}'}, "finish_reason": "length"}
+    server.replies.append((200, json.dumps({"choices": [choice]}).encode()))
+    answer = judge(server)([question()])[0]
+    assert answer.read_as == "cut" and math.isnan(answer.values[0])
+
+
+def test_money_is_estimated_first_and_a_run_that_costs_more_stops(
+    server: Server, tmp_path: Path
+) -> None:
+    questions = [question("a cat", f"a dog {number}") for number in range(9)]
+    with pytest.raises(EvidenceError, match="budget of judges"):
+        ask_judge(judge(server), questions, budget=Budget(money=1e-6, price_in=1.0))
+    assert not server.requests
+    reply = {"choices": [{"message": {"content": '{"numbers": [0]}'}}]}
+    for _ in questions:  # each answer costs far more than was estimated
+        body = json.dumps(reply | {"usage": {"completion_tokens": 1000}}).encode()
+        server.replies.append((200, body))
+    path = tmp_path / "answers.parquet"
+    limit = Budget(money=0.004, price_out=1.0)
+    with pytest.raises(EvidenceError, match="spent"):
+        ask_judge(judge(server), questions, cache=AnswerCache(path), budget=limit)
+    assert len(server.requests) == len(AnswerCache(path)) == 5
+
+
+def test_batch_files_go_out_and_come_back(tmp_path: Path) -> None:
+    absent = HttpJudge("http://127.0.0.1:9/v1", "m", tries=1)
+    questions = [question("a cat", f"a dog {number}") for number in range(4)]
+    cache = AnswerCache(tmp_path / "answers.parquet")
+    assert write_batch(absent, questions, tmp_path / "out.jsonl", cache) == 4
+    lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert lines[0]["url"] == "/v1/chat/completions" and lines[0]["body"]["model"] == "m"
+    body = {"choices": [{"message": {"content": '{"numbers": [1]}'}}]}
+    replies = [
+        {"custom_id": line["custom_id"], "response": {"status_code": code, "body": body}}
+        for line, code in zip(reversed(lines), (200, 200, 200, 500), strict=True)
+    ]
+    replies.append({"custom_id": "of another run", "response": None, "error": {"code": 1}})
+    (tmp_path / "in.jsonl").write_text("\n".join(map(json.dumps, replies)))
+    assert read_batch(absent, questions, tmp_path / "in.jsonl", cache) == 3
+    assert write_batch(absent, questions, tmp_path / "rest.jsonl", cache) == 1
+    (answers,) = ask_judge(absent, questions[1:], cache=AnswerCache(tmp_path / "answers.parquet"))
+    assert [answer.values for answer in answers] == [(0.0, 1.0)] * 3
+    (tmp_path / "in.jsonl").write_text("[]\n")
+    with pytest.raises(UnsafeInputError, match="line 1"):
+        read_batch(absent, questions, tmp_path / "in.jsonl", cache)
 
 
 def test_nobody_there() -> None:

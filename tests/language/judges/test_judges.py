@@ -236,15 +236,29 @@ def test_what_is_no_question_is_refused(change: dict[str, object], says: str) ->
     [
         "", "yes", "[0]", '{"numbers": 0}', '{"numbers": [4]}', '{"numbers": [-1]}',
         '{"numbers": [0, 0]}', '{"numbers": [true]}', '{"numbers": [0.0]}', '{"numbers": ["0"]}',
-        '{"numbers": [0], "note": 1}', '{"numbers": [0]} and more', "[" * 15_000,
-        '{"numbers": [0' + " " * 30_000 + "]}",
+        '{"numbers": [0], "note": 1}', '{"number": [0]} and more', "[" * 15_000,
+        '{"numbers": [0' + " " * 100_000 + "]}", '<think>{"numbers": [0]}', "{" * 90_000,
     ],
-    ids=range(14),
+    ids=range(16),
 )  # fmt: skip
 def test_an_answer_in_another_form_is_none(reply: str) -> None:
     answer = read_reply(question(), reply)
     assert all(math.isnan(value) for value in answer.values)
-    assert len(answer.raw) <= 20_000
+    assert len(answer.raw) <= 100_000
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '<think>Is it {"numbers": [1]}? No.</think>\n```json\n{"numbers": [0]}\n```',
+        'Not {"numbers": [1]} but {"numbers": [0]}.',
+        '{"numbers": [0]} and more {"numbers": [9]}',
+    ],
+)
+def test_an_answer_among_other_words_is_recovered(reply: str) -> None:
+    answer = read_reply(question(), reply)
+    assert answer.read_as == "recovered" and answer.values[0] == 1 and sum(answer.values) == 1
+    assert read_reply(question(), '{"numbers": [0]}').read_as == "strict"
 
 
 def test_an_intruder_is_one() -> None:

@@ -67,6 +67,12 @@ def sae_dashboard(
     typer.echo(f"page: {page} ({size / 1e6:,.1f} MB in total)")
 
 
+def open_tokens(folder: Path) -> tuple[Shards, Path]:
+    """Return stored token evidence, or that of a run folder, and where it is."""
+    place = _evidence_and_baselines(folder)[0]
+    return _tokens(place), place
+
+
 def _evidence_and_baselines(folder: Path) -> tuple[Path, dict[str, Shards]]:
     if not (folder / "run.json").is_file():
         return folder, {}

@@ -4,7 +4,9 @@ from theodolite.language.judges.answer_cache import AnswerCache
 from theodolite.language.judges.asking import Budget, ask_judge
 from theodolite.language.judges.bag_of_words import BagOfWordsJudge
 from theodolite.language.judges.base import Judge, JudgeAnswer, JudgeQuestion
+from theodolite.language.judges.batch_files import read_batch, write_batch
 from theodolite.language.judges.constant import CoinJudge, ConstantJudge
+from theodolite.language.judges.explainer import explain_latents
 from theodolite.language.judges.formula import FormulaJudge
 from theodolite.language.judges.http import HttpJudge
 from theodolite.language.judges.keyword import KeywordJudge
@@ -34,11 +36,14 @@ __all__ = [
     "QuestionMaker",
     "StoredJudge",
     "ask_judge",
+    "explain_latents",
     "find_judge",
     "judge_and_people",
     "judge_names",
     "judgment_evidence",
     "match_lengths",
     "permute_codes",
+    "read_batch",
     "simulate",
+    "write_batch",
 ]

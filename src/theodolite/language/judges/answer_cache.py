@@ -16,7 +16,7 @@ from theodolite._storage.tables import read_parquet, write_parquet
 from theodolite.errors import UnsafeInputError
 from theodolite.language.judges.base import JudgeAnswer
 
-COLUMNS = ("key", "judge", "values", "raw", "tokens_in", "tokens_out")
+COLUMNS = ("key", "judge", "values", "raw", "tokens_in", "tokens_out", "read_as")
 SYNC_SECONDS = 1.0
 """Seconds after which lines of the journal are forced to the disk."""
 
@@ -86,7 +86,8 @@ class AnswerCache:
 
 def _cells(key: str, judge: str, answer: JudgeAnswer) -> tuple[Any, ...]:
     values = [None if math.isnan(value) else value for value in answer.values]
-    return key, judge, json.dumps(values), answer.raw, answer.tokens_in, answer.tokens_out
+    tokens = answer.tokens_in, answer.tokens_out
+    return key, judge, json.dumps(values), answer.raw, *tokens, answer.read_as
 
 
 def _end_torn_line(path: Path) -> None:
@@ -102,8 +103,8 @@ def _read_journal(path: Path) -> Iterator[tuple[str, tuple[str, JudgeAnswer]]]:
     whole, _, _ = path.read_bytes().rpartition(b"\n")
     for line in whole.splitlines():
         try:
-            key, judge, values, raw, tokens_in, tokens_out = json.loads(line)
-            yield key, (judge, JudgeAnswer(_values(values, path), raw, tokens_in, tokens_out))
+            key, judge, values, raw, *others = json.loads(line)
+            yield key, (judge, JudgeAnswer(_values(values, path), raw, *others))
         except (ValueError, TypeError, RecursionError) as error:
             raise UnsafeInputError(
                 f"answers of judges {path.name!r}", "a broken line", "lines as they were written"
@@ -116,15 +117,15 @@ def _read(path: Path) -> Iterator[tuple[str, tuple[str, JudgeAnswer]]]:
         raise UnsafeInputError(
             f"answers of judges {path.name!r}", f"columns {sorted(table)}"[:200], ", ".join(COLUMNS)
         )
-    for key, judge, values, raw, tokens_in, tokens_out in zip(
+    for key, judge, values, raw, tokens_in, tokens_out, read_as in zip(
         *(table[name] for name in COLUMNS), strict=True
     ):
-        texts = all(isinstance(cell, str) for cell in (key, judge, values, raw))
+        texts = all(isinstance(cell, str) for cell in (key, judge, values, raw, read_as))
         if not texts or not all(isinstance(cell, int) for cell in (tokens_in, tokens_out)):
             raise UnsafeInputError(
                 f"answers of judges {path.name!r}", "cells of other types", "texts"
             )
-        yield key, (judge, JudgeAnswer(_values(values, path), raw, tokens_in, tokens_out))
+        yield key, (judge, JudgeAnswer(_values(values, path), raw, tokens_in, tokens_out, read_as))
 
 
 def _values(text: str, path: Path) -> tuple[float, ...]:

@@ -5,12 +5,15 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 from theodolite.errors import EvidenceError
 
-Task = Literal["detection", "fuzzing", "intruder"]
-TASKS: tuple[Task, ...] = ("detection", "fuzzing", "intruder")
+Task = Literal["detection", "fuzzing", "intruder", "explanation"]
+TASKS: tuple[Task, ...] = get_args(Task)
+MARKED: tuple[Task, ...] = ("fuzzing", "explanation")
+ReadAs = Literal["strict", "recovered", "cut", "unread"]
+"""How a reply was read: as asked for, out of other text, not because it was cut, or not."""
 MAX_TEXTS = 100
 """Largest number of texts in one question."""
 
@@ -18,7 +21,8 @@ MAX_TEXTS = 100
 @dataclass(frozen=True)
 class JudgeQuestion:
     """Question to a judge: in which texts a latent is active (detection), in which the marks are
-    right (fuzzing), or which text is the intruder.
+    right (fuzzing), which text is the intruder, or what the marked words have in common
+    (explanation).
     """
 
     texts: tuple[str, ...]
@@ -48,8 +52,9 @@ class JudgeQuestion:
         for what, each in (("sequences", self.sequences), ("written_from", self.written_from)):
             if each and len(each) != len(self.texts):
                 raise EvidenceError(what, f"{len(each)}", f"{len(self.texts)}, one a text")
-        if (self.task == "fuzzing") != bool(self.marks):
-            raise EvidenceError("marks", f"{len(self.marks)}", "marks for fuzzing, and only there")
+        if (self.task in MARKED) != bool(self.marks):
+            needed = "marks for fuzzing and explanations, and only there"
+            raise EvidenceError("marks", f"{len(self.marks)}", needed)
         if self.marks and len(self.marks) != len(self.texts):
             raise EvidenceError("marks", f"of {len(self.marks)} texts", f"{len(self.texts)}")
         for text, spans in zip(self.texts, self.marks, strict=False):
@@ -75,15 +80,21 @@ class JudgeAnswer:
     """Reply of the judge as text."""
     tokens_in: int = 0
     tokens_out: int = 0
+    read_as: ReadAs = "strict"
 
     def __post_init__(self) -> None:
         if any(not (math.isnan(value) or 0 <= value <= 1) for value in self.values):
             raise EvidenceError("answer", f"{self.values}"[:80], "numbers from 0 to 1, or NaN")
+        if self.read_as not in get_args(ReadAs):
+            raise EvidenceError("read_as", repr(self.read_as), f"one of {get_args(ReadAs)}")
 
     @classmethod
-    def unread(cls, question: JudgeQuestion, raw: str = "", **tokens: int) -> "JudgeAnswer":
-        """Return an answer that could not be read."""
-        return cls((math.nan,) * len(question.texts), raw, **tokens)
+    def unread(
+        cls, question: JudgeQuestion, raw: str = "", *, cut: bool = False, **tokens: int
+    ) -> "JudgeAnswer":
+        """Return an answer that could not be read, because it was cut or for another reason."""
+        values = (math.nan,) * len(question.texts)
+        return cls(values, raw, **tokens, read_as="cut" if cut else "unread")
 
 
 @runtime_checkable

@@ -8,7 +8,7 @@ import random
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -25,6 +25,8 @@ RETRY_STATUS = (408, 409, 429, 500, 502, 503, 504)
 MAX_WAIT, MAX_TOLD_WAIT = 60.0, 120.0
 """Longest pause in seconds, and longest that a server may ask for."""
 MAX_WORKERS = 64
+PARAMETERS = ("response_format", "temperature", "max_tokens", "seed", "reasoning_effort")
+"""Parameters that a server may refuse by name; the run then continues without them."""
 MAX_SAVE_WAIT = 0.5
 """Seconds after which a worker looks whether the caller has stopped."""
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
@@ -56,8 +58,13 @@ class HttpJudge:
     most_tokens: int = 200
     """Largest number of tokens of an answer."""
     with_schema: bool = True
-    """Whether to send a JSON schema of the answer; some servers reject it."""
+    """Whether to send a JSON schema of the answer."""
+    seed: int | None = None
+    reasoning_effort: str = ""
+    """Effort of a model that thinks first, such as ``low``; give it ``most_tokens`` to do so."""
     name: str = "http"
+    refused: set[str] = field(default_factory=set, compare=False, repr=False)
+    """Parameters that the server refused in this run."""
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.address)
@@ -82,8 +89,26 @@ class HttpJudge:
         """Return the settings that determine the answers."""
         return {
             "address": self.address, "model": self.model, "most_tokens": self.most_tokens,
-            "with_schema": self.with_schema, "prompt": VERSION,
+            "with_schema": self.with_schema, "prompt": VERSION, "seed": self.seed,
+            "reasoning_effort": self.reasoning_effort,
         }  # fmt: skip
+
+    def build_body(self, question: JudgeQuestion) -> dict[str, Any]:
+        """Return the body of the request of a question."""
+        body: dict[str, Any] = {
+            "model": self.model,
+            "messages": build_messages(question),
+            "temperature": 0,
+            "max_tokens": self.most_tokens,
+        }
+        if self.seed is not None:
+            body["seed"] = self.seed
+        if self.reasoning_effort:
+            body["reasoning_effort"] = self.reasoning_effort
+        if self.with_schema:
+            form = {"name": "answer", "strict": True, "schema": build_schema(question)}
+            body["response_format"] = {"type": "json_schema", "json_schema": form}
+        return body
 
     def __call__(self, questions: Sequence[JudgeQuestion]) -> list[JudgeAnswer]:
         """Return an answer to each question."""
@@ -138,36 +163,43 @@ class HttpJudge:
         return key
 
     def _answer(self, question: JudgeQuestion, key: str) -> JudgeAnswer:
-        body: dict[str, Any] = {
-            "model": self.model,
-            "messages": build_messages(question),
-            "temperature": 0,
-            "max_tokens": self.most_tokens,
-        }
-        if self.with_schema:
-            form = {"name": "answer", "strict": True, "schema": build_schema(question)}
-            body["response_format"] = {"type": "json_schema", "json_schema": form}
-        return _read_answer(question, self._request_reply(json.dumps(body).encode(), key))
+        return read_answer(question, self._request_reply(self.build_body(question), key))
 
-    def _request_reply(self, body: bytes, key: str) -> bytes:
+    def _allowed(self, body: dict[str, Any]) -> bytes:
+        """Return a body without what the server refused."""
+        allowed = {name: value for name, value in body.items() if name not in self.refused}
+        if "max_tokens" in self.refused:  # its name for models that think
+            allowed["max_completion_tokens"] = body["max_tokens"]
+        return json.dumps(allowed).encode()
+
+    def _refuse(self, body: dict[str, Any], sent: bytes, content: bytes) -> bool:
+        """Note the parameters that an error names; return whether another try may do."""
+        text = content.decode("utf-8", "replace")
+        self.refused.update(name for name in PARAMETERS if name in body and name in text)
+        return self._allowed(body) != sent
+
+    def _request_reply(self, body: dict[str, Any], key: str) -> bytes:
         headers = {"Content-Type": "application/json", "User-Agent": "theodolite"}
         if key:
             headers["Authorization"] = f"Bearer {key}"
-        failure, delay = "", None
-        for number in range(self.tries):
+        failure, delay, number = "", None, 0
+        while number < self.tries:
             if number:
-                share = random.Random(f"{number} {body!r}").uniform(0.5, 1.0)  # noqa: S311
+                share = random.Random(f"{number} {body}").uniform(0.5, 1.0)  # noqa: S311
                 own = min(MAX_WAIT, self.pause * 2 ** (number - 1)) * share
                 time.sleep(own if delay is None else delay)
-            delay = None
+            delay, sent, number = None, self._allowed(body), number + 1
             try:
-                status, content, delay = self._send(body, headers)
+                status, content, delay = self._send(sent, headers)
             except (OSError, http.client.HTTPException) as error:
                 failure = type(error).__name__
                 continue
             if status == http.HTTPStatus.OK:
                 return content
             failure = f"status {status}"
+            if status == http.HTTPStatus.BAD_REQUEST and self._refuse(body, sent, content):
+                number -= 1  # asked once more without them
+                continue
             if status not in RETRY_STATUS:
                 break
         # the message of the server is not shown: it may repeat the key
@@ -228,18 +260,20 @@ def read_wait(text: str) -> float | None:
     return min(max(seconds, 0.0), MAX_TOLD_WAIT)
 
 
-def _read_answer(question: JudgeQuestion, content: bytes) -> JudgeAnswer:
+def read_answer(question: JudgeQuestion, content: bytes) -> JudgeAnswer:
+    """Return the answer in a chat reply; NaN if it cannot be read."""
     if len(content) > MAX_REPLY_BYTES:
         return JudgeAnswer.unread(question, "a reply of more than 1 MB")
     try:
         reply = json.loads(content)
-        text = reply["choices"][0]["message"]["content"]
-    except (ValueError, KeyError, IndexError, TypeError, RecursionError):
+        choice = reply["choices"][0]
+        text, cut = choice["message"]["content"], choice.get("finish_reason") == "length"
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
         return JudgeAnswer.unread(question, "no reply in the form of a chat")
     usage = reply.get("usage")
     usage = usage if isinstance(usage, dict) else {}
     counts = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")]
     sent, answered = (c if type(c) is int and 0 <= c < 1 << 40 else 0 for c in counts)
-    if not isinstance(text, str):
-        return JudgeAnswer.unread(question, "", tokens_in=sent, tokens_out=answered)
+    if cut or not isinstance(text, str):
+        return JudgeAnswer.unread(question, "", cut=cut, tokens_in=sent, tokens_out=answered)
     return read_reply(question, text, tokens_in=sent, tokens_out=answered)

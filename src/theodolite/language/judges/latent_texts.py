@@ -42,9 +42,14 @@ class LatentTexts:
         return select_half(self.evidence.samples, self.split_seed)
 
     @cached_property
+    def starts(self) -> Int[np.ndarray, " sequences1"]:
+        """First token of each sequence among all."""
+        return np.asarray(require_ragged(self.evidence.tokens).starts)
+
+    @cached_property
     def lengths(self) -> Int[np.ndarray, " sequences"]:
         """Number of tokens of each sequence."""
-        return np.diff(require_ragged(self.evidence.tokens).starts)
+        return np.diff(self.starts)
 
     @cached_property
     def _by_latent(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
