@@ -15,6 +15,7 @@ from theodolite.metrics.base import Metric
 from theodolite.metrics.cards import format_card
 from theodolite.metrics.catalogue import catalogue
 from theodolite.metrics.options import describe_needed
+from theodolite.metrics.paper_methods import list_names_in_papers
 from theodolite.questions import QUESTIONS
 
 MADE = "_made"
@@ -90,7 +91,7 @@ def facts(entry: Metric) -> list[str]:
 
 def _papers(entry: Metric) -> str:
     """What papers call it, where they do."""
-    names = ", ".join(f"``{name}``" for name in entry.paper_names)
+    names = ", ".join(f"``{name}``" for name in list_names_in_papers(entry))
     return f"; papers call it {names}" if names else ""
 
 
@@ -169,7 +170,7 @@ def _index_row(entry: Metric) -> tuple[str, ...]:
         better,
         f"{number(low)} to {number(high)}",
         entry.card.question,
-        ", ".join(entry.paper_names) or "–",
+        ", ".join(list_names_in_papers(entry)) or "–",
     )
 
 

@@ -127,7 +127,7 @@ def find_metric_and_options(name: str) -> tuple[Metric, dict[str, Any]]:
     """Return a metric, and the options that a paper's name implies: CGIM2 is form 2 of CGIM."""
     if name in catalogue():
         return catalogue()[name], {}
-    bearers = paper_names().get(_folded(name), ())
+    bearers = paper_names().get(fold_name(name), ())
     if len(bearers) == 1:
         return catalogue()[bearers[0]], {}
     if bearers:
@@ -135,7 +135,7 @@ def find_metric_and_options(name: str) -> tuple[Metric, dict[str, Any]]:
             "metric", repr(name), f"one of {', '.join(bearers)}", "Several scores go by that name."
         )
     numbered = re.fullmatch(r"(.*[^0-9])([0-9]+)", name)
-    bearers = paper_names().get(_folded(numbered[1]), ()) if numbered else ()
+    bearers = paper_names().get(fold_name(numbered[1]), ()) if numbered else ()
     if numbered and len(bearers) == 1:
         metric, number = catalogue()[bearers[0]], int(numbered[2])
         if metric.sweeps and number in metric.choices(metric.sweeps[0]):
@@ -153,14 +153,15 @@ def paper_names() -> dict[str, tuple[str, ...]]:
     names: dict[str, list[str]] = {}
     for metric in catalogue().values():
         for paper_name in metric.paper_names:
-            names.setdefault(_folded(paper_name), []).append(metric.name)
+            names.setdefault(fold_name(paper_name), []).append(metric.name)
             group, _, rest = paper_name.rpartition("_")
             if rest and len(group) > 1:
-                names.setdefault(_folded(group), []).append(metric.name)
+                names.setdefault(fold_name(group), []).append(metric.name)
     return {name: tuple(bearers) for name, bearers in names.items()}
 
 
-def _folded(name: str) -> str:
+def fold_name(name: str) -> str:
+    """Return a name without case, spaces and hyphens."""
     return re.sub(r"[-_ ]", "", name).casefold()
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+import typer
 from PIL import Image
 
 from theodolite._storage.arrays import write_npy
@@ -69,7 +70,7 @@ def explain(
 
 
 def _list(*, as_json: bool) -> None:
-    techniques = [*TECHNIQUES.values(), *ON_CONCEPTS.values()]
+    techniques = TECHNIQUES.values()
     if as_json:
         print_json([dataclasses.asdict(technique) for technique in techniques])
         return
@@ -78,6 +79,7 @@ def _list(*, as_json: bool) -> None:
         for t in techniques
     ]
     print_table(("name", "functioning", "attribution on", "stage", "applies to", "library"), rows)
+    typer.echo(f"From Python, by concepts: {', '.join(ON_CONCEPTS)}")
 
 
 def _check_methods(methods: Sequence[str]) -> None:

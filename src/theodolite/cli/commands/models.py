@@ -5,6 +5,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
+import typer
+
 from theodolite.cli import options as opt
 from theodolite.cli.options import argument, option
 from theodolite.cli.progress import show_progress
@@ -41,6 +43,9 @@ def models_list(as_json: opt.Json = False) -> None:
 
 def models_info(name: Name, as_json: opt.Json = False) -> None:
     """Show the card of a network on the shelf."""
+    if name in _load_recipes() and name not in {card.name for card in list_shelf()}:
+        typer.echo(f"{name} is not trained: theodolite models train {name}")
+        return
     card = read_card(find_on_shelf(name))
     if as_json:
         print_json(card.model_dump())
