@@ -17,7 +17,7 @@ class LazyGroup(TyperGroup):
 
     loaders: Loaders
     sections: Mapping[str, Mapping[str, str]]
-    """Headings of the help; below each, names and what is said of them."""
+    """Headings of the help; below each, names and descriptions."""
     default: str
     """The command that takes a word which is no command, such as `metrics NAME`; empty if none."""
 

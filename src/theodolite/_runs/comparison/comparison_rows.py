@@ -67,7 +67,7 @@ class ComparisonRow:
 
     @property
     def outcome(self) -> Outcome:
-        """What is said of these models."""
+        """Outcome for these models."""
         return self.these.outcome
 
     @property

@@ -1,4 +1,4 @@
-"""Single votes, one after the other, put together as a table of explanations by raters."""
+"""Single ratings, one after the other, put together as a table of explanations by raters."""
 
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
