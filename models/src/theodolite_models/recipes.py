@@ -430,7 +430,7 @@ def _list_recipes() -> dict[str, Recipe]:
     room_images = partial(make_rendered, rooms, "Apache-2.0")
     forms: tuple[tuple[str, str, Any, dict[str, Any], tuple[str, ...]], ...] = (
         ("dsprites-cnn", "small_cnn", dsprites_images,
-         {"epochs": 12, "batch": 128, "patience": 12}, tuple(KINDS)),
+         {"epochs": 8, "batch": 128, "patience": 8}, tuple(KINDS)),
         ("monumai-cbm", LITE, partial(make_monumai, LAST_STAGE),
          {"epochs": 10, "batch": 32, "learning_rate": 3e-4, "patience": 10, "concept_weight": 5.0},
          tuple(KINDS)),
