@@ -52,7 +52,7 @@ NEEDED = {
     ),
     "models": (
         "theodolite_models/models.json",
-        "theodolite_models/shelf/monumai-lite0/card.json",
+        "theodolite_models/shelf/dsprites-cnn-soft/card.json",
         "theodolite_models/shelf/monumai-lite0/weights.safetensors",
         "theodolite_models/py.typed",
     ),

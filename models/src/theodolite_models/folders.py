@@ -15,6 +15,7 @@ def write_images(
     """Write training and test images with classes, concepts and the box of the shape.
 
     Every concept that is present lies in the box: all concepts are properties of the one shape.
+    Images in which no concept is present have no box, and are left out.
 
     Args:
         data: Images of 0 and 1, such as re-rendered dSprites. The ground is 0.
@@ -28,6 +29,7 @@ def write_images(
     samples = [",".join(("image", "class", "split", *data.concepts.names))]
     boxes = ["image,part,top,left,bottom,right"]
     for split, own, n in (("train", data.train, n_train), ("test", data.test, n_test)):
+        own = own[data.truth[own].any(axis=1)]
         for row in np.sort(random.permutation(own)[:n]):
             name = f"images/{split}{row:05d}.png"
             shown = Image.fromarray(255 * data.inputs[row])
