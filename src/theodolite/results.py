@@ -256,7 +256,7 @@ class Score:
 
     @property
     def interval(self) -> Interval | None:
-        """The interval to quote."""
+        """Confidence interval to quote, or None."""
         return self.intervals[0] if self.intervals else None
 
     @property

@@ -1,4 +1,4 @@
-"""Estimate the cost of a run of sharded evidence by rehearsing a few tasks."""
+"""Estimate the cost of a run of sharded evidence by running a few tasks."""
 
 import math
 import time
@@ -63,7 +63,7 @@ def rehearse_stored(spec: RunSpec, stored: StoredBundles, pool: WorkerPool) -> R
 
 
 def rehearse_pipeline(make: Callable[[Workers], Any], pool: WorkerPool) -> RunCost:
-    """Rehearse a pipeline that works in pieces."""
+    """Rehearse a pipeline that works in tasks."""
     rehearsal = Rehearsal(pool)
     rehearsal.wake()
     make(rehearsal)

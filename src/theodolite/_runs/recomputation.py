@@ -48,9 +48,9 @@ def recompute(
 ) -> int:
     """Compute scores again from the evidence: they must be the same bytes.
 
-    Of evidence in pieces a share of the pieces is computed again, at least one of each work, and
+    For sharded evidence, a fraction of the tasks is computed again, at least one of each pass, and
     all scores from the pieces; of evidence in the run folder a share of the scores. A folder from
-    somebody else may name buckets, which would be asked with your keys: not without ``buckets``.
+    a third party may name buckets, which would be read with your keys: not without ``buckets``.
     """
     n, run = verify_checksums(folder), RunFolder(folder)
     made_record = run.made_record
@@ -140,7 +140,7 @@ def _recompute_all(run: RunFolder, progress: Progress) -> bool:
 
 
 def _recompute_sample(run: RunFolder, progress: Progress, share: float) -> bool:
-    """Compute a share of the scores, drawn anew each time."""
+    """Compute a random fraction of the scores, drawn again each time."""
     spec, evidence = run.record.spec, run.load_bundles()
     requests = build_requests(spec.metrics) or requests_for(by_kind(evidence[0]))[0]
     n = max(round(share * len(requests)), 1)

@@ -52,7 +52,7 @@ def run(  # noqa: PLR0913  each is a choice of the caller
     Args:
         spec: What to run.
         at: Where it reads and writes.
-        progress: Called as work goes on.
+        progress: Called while the run works.
         command: How to start it again.
         engine: Where the work is done.
         overwrite: Whether to replace what is in the folder; None: it is prepared already.
@@ -162,7 +162,7 @@ def _score(
 
 
 def _add_engine_record(content: RunContent, workers: WorkerPool, checkpoints: str) -> RunContent:
-    """Add to the record what the engine did: given up tasks, a cluster open to anybody, machines
+    """Add to the record what the engine did: given up tasks, a cluster without a token, machines
     that differ."""
     notes = [f"Engine: {workers.instead}"] if workers.instead else []
     notes += [*getattr(workers.pool, "notes", ()), *workers.notes]

@@ -123,7 +123,7 @@ def score_run(
     Args:
         spec: What to score.
         produced: Evidence in memory, and what comes with any evidence.
-        progress: Called as work goes on.
+        progress: Called while the run works.
         stored: Evidence in shards, instead of evidence in memory.
         workers: Who does the work on shards.
         scored: Answers for this evidence, with all notes, if it was scored before.

@@ -62,7 +62,7 @@ def check_requests(spec: RunSpec, kinds: Mapping[type[Evidence], Shards]) -> Non
 
 
 def is_sharded(spec: RunSpec, at: RunPaths) -> bool:
-    """Return whether all that makes the spec's evidence is done by workers, in pieces."""
+    """Return whether workers make all of the spec's evidence, in tasks."""
     if spec.pipeline is None:
         return False
     return bool(getattr(build_registered("pipelines", spec.pipeline, at.data), "in_pieces", False))

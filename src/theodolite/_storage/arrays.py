@@ -75,7 +75,7 @@ def read_npz(path: Path) -> dict[str, np.ndarray]:
 
 
 def parse_npz(file: io.BufferedIOBase, name: str) -> dict[str, np.ndarray]:
-    """The same from a stream; sizes are those of the archive's list and of each array's header."""
+    """Read sizes from a stream: those of the archive's list and of each array's header."""
     with list_npz_members(file, name) as members:
         sizes = (max(m.packed.file_size, m.size) for m in members.values())
         check_memory(sum(sizes), f"arrays {name!r}", suggest_streaming(name))

@@ -12,7 +12,7 @@ Colors: TypeAlias = UInt8[np.ndarray, "steps 3"]
 Legend: TypeAlias = Literal["signed", "unsigned"]
 STEPS = 256
 HIGHEST = 0.99
-"""Of the values, so many are told apart: one pixel must not hide all others."""
+"""Number of values that are distinguished: one pixel must not hide all others."""
 
 # Lightness, green to red, blue to yellow, in Oklab (Ottosson 2020).
 AGAINST, NOTHING, FOR = (0.5, -0.035, -0.165), (0.97, 0.0, 0.0), (0.5, 0.155, 0.08)

@@ -95,7 +95,7 @@ def get_module_name(distribution: str) -> str:
 
 
 def get_installed_version(distribution: str) -> str | None:
-    """Its version, or None."""
+    """Return the installed version of a distribution, or None."""
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:

@@ -79,7 +79,7 @@ def size_within(path: Path, limit: int, what: str) -> None:
 
 
 def sha256_of(path: Path) -> str:
-    """The file's digest, read in pieces."""
+    """Return the digest of a file, read in blocks."""
     with path.open("rb") as stream:
         return _sha256(stream)
 

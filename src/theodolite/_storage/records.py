@@ -33,7 +33,7 @@ class Strict(BaseModel):
 
 
 def _open(schema: dict[str, Any]) -> None:
-    """Whoever reads our files by their schema is not stopped by fields that were added either."""
+    """Readers that use the schema also accept fields that were added later."""
     schema.pop("additionalProperties", None)
 
 

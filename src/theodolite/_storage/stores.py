@@ -99,7 +99,7 @@ class Store:
         return bytes(self._part(name, start, length))
 
     def read_ranges(self, ranges: Sequence[Range], at_most: int = AT_ONCE) -> list[memoryview]:
-        """Many parts (name, start, length), in their order; in buckets so many at once, and those
+        """Many parts (name, start, length), in their order; in buckets this many at once, and those
         that lie close together in one request."""
         spans = plan_spans(ranges) if self.local is None else _each(ranges)
         contents = run_concurrently(

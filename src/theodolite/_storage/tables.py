@@ -70,7 +70,7 @@ def read_coded(path: Path, what: str = "table") -> dict[str, Words | np.ndarray]
 
 
 def read_coded_from(content: bytes, name: str) -> dict[str, Words | np.ndarray]:
-    """The same from bytes."""
+    """Read a coded table from bytes."""
     return _coded_columns(io.BytesIO(content), f"table {name!r}")
 
 

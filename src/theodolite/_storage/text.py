@@ -51,7 +51,7 @@ def _unpacked(path: Path, what: str, limit: int) -> bytes:
 
 
 def read_json(path: Path, what: str = "JSON file", limit: int = 256 * MEBIBYTE) -> Any:
-    """The file as JSON."""
+    """Read a JSON file of limited size."""
     try:
         return json.loads(read_text(path, what, limit))
     except (json.JSONDecodeError, RecursionError) as error:
@@ -105,7 +105,7 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def format_json(content: Any) -> str:
-    """The same as text."""
+    """Return JSON content as text."""
     return json.dumps(
         _nan_to_null(content), sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False
     )

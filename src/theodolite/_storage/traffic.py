@@ -24,12 +24,12 @@ class _Count:
 
 
 def count_request(read_bytes: int = 0, requests: int = 1) -> None:
-    """A request was answered, with so many bytes."""
+    """Count a request and the bytes of its answer."""
     with _Count.lock:
         _Count.bytes += read_bytes
         _Count.requests += requests
 
 
 def get_traffic() -> Traffic:
-    """All of this process."""
+    """Return the traffic of this process so far."""
     return Traffic(_Count.bytes, _Count.requests)

@@ -42,12 +42,12 @@ class TheodoliteMetric(torchmetrics.Metric):
 
     @property
     def plot_lower_bound(self) -> float:  # type: ignore[override]
-        """The least possible."""
+        """Lowest possible value of the metric."""
         return self.batch_metric.metric.bounds[0]
 
     @property
     def plot_upper_bound(self) -> float:  # type: ignore[override]
-        """The most possible."""
+        """Highest possible value of the metric."""
         return self.batch_metric.metric.bounds[1]
 
     @property

@@ -1,4 +1,4 @@
-"""Attributions and concept vectors that somebody made with captum.
+"""Convert attributions and concept vectors of captum to evidence.
 
 ``saliency_evidence`` takes what ``attribute`` gave. Lost: the sign and size of single channels
 (one number per pixel is kept), the baseline, the target's logit, the convergence delta.
@@ -112,8 +112,8 @@ def surrogate_evidence(
         cavs: ``tcav.cavs`` after ``interpret``.
         scores: What ``interpret`` gave, by the class that was its ``target``.
         layer: One of TCAV's layers.
-        embeddings: What that layer puts out, (samples, …).
-        outputs: What the network puts out for the same samples, before any softmax.
+        embeddings: Output of that layer, (samples, …).
+        outputs: Output of the model for the same samples, before any softmax.
         score: Which of captum's two.
     """
     activations, logits = numbers(embeddings, "embeddings"), numbers(outputs, "outputs")

@@ -1,4 +1,4 @@
-"""Attributions to the features of a table that somebody made with LIME.
+"""Convert attributions of LIME to the features of a table to evidence.
 
 Takes what ``LimeTabularExplainer.explain_instance`` gave for each row, by ``as_map()``; lime itself
 is not needed. Lost: the neighbourhood and its settings, how well the local model fits (``score``),

@@ -1,9 +1,9 @@
-"""Scores that somebody made with Quantus, beside votes and beside ours.
+"""Compare scores of Quantus with ratings and with our scores.
 
-Takes the dictionary that ``quantus.evaluate(..., agg_func=lambda scores: scores)`` gives (or its
-JSON); Quantus itself is not needed. Lost: which way is better, the settings of each metric, and
-all that was aggregated before it came. Curves, which some metrics give for each sample, become
-their mean. No interval or null comes with a Quantus score: hold it against votes, or beside ours.
+The input is the dictionary that ``quantus.evaluate(..., agg_func=lambda scores: scores)`` returns,
+or its JSON; Quantus itself is not needed. Lost are the direction and settings of each metric, and
+everything that was aggregated before. Curves of single samples become their mean. Quantus scores
+have no interval or baseline: compare them with ratings or with our scores.
 """
 
 from collections.abc import Mapping, Sequence
@@ -82,7 +82,7 @@ def table(
 def beside_votes(
     rated: RatingEvidence, results: Results, *, position: Any, curves: Curves = "mean"
 ) -> RatingEvidence:
-    """The same votes with Quantus' scores among what is measured, for ``vote_correlations``.
+    """Add scores of Quantus to the measures of ratings, for ``vote_correlations``.
 
     Args:
         rated: Votes with ``technique``; its names must be those of Quantus' methods. What was

@@ -1,4 +1,4 @@
-"""Attributions to the features of a table that somebody made with shap.
+"""Convert attributions of shap to the features of a table to evidence.
 
 Takes a ``shap.Explanation``: what an explainer gives when it is called. Any object with ``values``
 and ``data`` will do, so shap itself is not needed. Lost: the explainer and its settings, the

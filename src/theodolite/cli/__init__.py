@@ -29,7 +29,7 @@ def main() -> NoReturn:
         _end(str(error), error.exit_code)
     except Interrupted as interrupted:
         resume_hint = "finished work is kept; run the same command to resume"
-        how = resume_hint if interrupted.goes_on else "run the same command to start again"
+        how = resume_hint if interrupted.resumable else "run the same command to start again"
         _end(f"stopped; {how}", interrupted.exit_code)
     except OSError as error:
         name = f" ({error.filename})" if error.filename else ""

@@ -1,4 +1,4 @@
-"""The end of a run: its report, its seal, and where it is."""
+"""Finish a run: write its report and checksums, and print where it is."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from theodolite.report.html import write_report
 
 
 def finish(out: Path, *, verdicts_too: bool = True, quiet: bool = False) -> int:
-    """Write the report, seal the folder, print where it is, and return the exit code."""
+    """Write the report and checksums, print the path, and return the exit code."""
     path = write_report(out)
     write_checksums(out)
     run = RunFolder(out)

@@ -63,7 +63,7 @@ class LazyGroup(TyperGroup):
 
 
 class Command(NamedTuple):
-    """A command of ours: where its function is, and what the help says of it."""
+    """A command of theodolite: where its function is, and its help text."""
 
     place: str
     """Module below ``theodolite.cli.commands`` and function, such as ``data:data_list``."""
@@ -95,7 +95,7 @@ Commands = dict[str, Command | SubGroup]
 
 
 def summaries(entries: Commands) -> dict[str, str]:
-    """Return what a help page says of each command."""
+    """Return the help text of each command."""
     return {name: entry.summary for name, entry in entries.items()}
 
 

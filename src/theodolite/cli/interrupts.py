@@ -10,8 +10,8 @@ PARTIAL = 4
 class Interrupted(BaseException):
     """Ctrl-C or a polite kill."""
 
-    goes_on = False
-    """Whether what was finished is on disk, for the same command to go on with."""
+    resumable = False
+    """Whether finished work is on disk, so that the same command can resume."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -19,10 +19,10 @@ class Interrupted(BaseException):
 
 
 @contextmanager
-def goes_on() -> Iterator[None]:
-    """Work that goes on where it was if it is interrupted and begun again."""
+def resumable() -> Iterator[None]:
+    """Mark work that resumes after an interruption."""
     try:
         yield
     except Interrupted as interrupted:
-        interrupted.goes_on = True
+        interrupted.resumable = True
         raise

@@ -49,7 +49,7 @@ def _bars() -> Iterator[Progress]:
         """Pieces a second."""
 
         def render(self, task: Task) -> Text:
-            """As rich wants it."""
+            """Return the rate as text for rich."""
             return Text("" if task.speed is None else f"{task.speed:,.3g}/s")
 
     columns = (

@@ -75,8 +75,8 @@ class DataCard(Strict):
     mirrors: tuple[str, ...] = ()
     license: str = ""
     redistribution: Literal["allowed", "instructions", "made", "own"]
-    """Whether the license lets anybody pass the data on; ``made``: theodolite computes it; ``own``:
-    the loader reads data of your own."""
+    """Whether the license allows redistribution; ``made``: theodolite computes the data; ``own``:
+    the loader reads your own data."""
     revision: str = ""
     """Commit or version of the files."""
     folder: str = ""

@@ -1,6 +1,6 @@
 """Images whose class is the color of one square among distractors, and a trained network.
 
-The pixels that decide the class are known, so maps of relevance can be checked against the truth.
+The pixels that decide the class are known, so saliency maps can be compared with the truth.
 Distractors have two channels of three, a color that is no class: neither edges nor colorful pixels
 tell where the square is.
 """

@@ -82,7 +82,7 @@ def _within(i, state, tables, own, unit, shared, best, memory, orders, n_order):
     removes = u_a - state[0] * o_a + 2 * state[0] * most_removed > state[0] * state[2] - SLACK
     if not meets and not removes:
         return
-    # one type of number for concepts: try_triple is compiled anew for each mixture of them
+    # one number type for concepts: try_triple is compiled again for each mixture of types
     _order_outside(i, a, pairs, own, orders, n_order, n_concepts)
     by_own = np.argsort(-own_pairs[i], kind="mergesort")
     for r in range(len(by_own) if meets else 0):

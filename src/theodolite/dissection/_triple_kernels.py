@@ -128,7 +128,7 @@ def try_triple(a, b, c, state, tables, own, unit, shared, best, memory):
     memory[slot] = code
     _, place, own_pairs, _, _ = own
     inside = _inside_triple(a, b, c, own, unit)
-    # outside the unit, the triple has at least and at most so many pixels
+    # minimum and maximum number of pixels of the triple outside the unit
     o_a, o_b, o_c = pairs[a, a] - shared[a], pairs[b, b] - shared[b], pairs[c, c] - shared[c]
     o_ab = outside(a, b, pairs, own_pairs, place)
     o_ac = outside(a, c, pairs, own_pairs, place)

@@ -57,7 +57,7 @@ class Formula:
 
     @staticmethod
     def parse(text: str, names: Sequence[str]) -> "Formula":
-        """Parse a printed formula."""
+        """Parse a formula from its printed form."""
         number = {name: i for i, name in enumerate(names)}
         steps: list[tuple[Operator, int]] = []
         rest = text.strip()

@@ -23,7 +23,7 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.workers import Arrays, Work, Workers
 
 Thresholds = Literal["exact", "binned", "refined"]
-"""``exact`` keeps half a per cent of all values. ``binned`` reads once, in constant memory, and is
+"""``exact`` keeps 0.5 % of all values. ``binned`` reads once, in constant memory, and is
 off by less than 1/128. ``refined`` reads twice and is exact, in constant memory."""
 Limits = tuple[Float[np.ndarray, " units"], list[int]]
 CODES = 1 << BITS

@@ -24,8 +24,8 @@ def mark_shard(
 ) -> Arrays:
     """Count active pixels of each unit per atom, in its own images and in permuted ones.
 
-    The pixels themselves stay here: of the label maps only atoms and their weights go on. A shard
-    of one image has no others to deal masks out over, and gives no rows for them.
+    The pixels stay here: of the label maps, only atoms and their weights are passed on. A shard
+    with one image cannot permute masks and returns no rows for them.
     """
     maps, labels = read_shard(source, number)
     n = len(maps)
@@ -143,7 +143,7 @@ def join_marks(source: MapShards, numbers: Sequence[int], parts: Sequence[Arrays
 
 
 def _starts(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """Starts that go on where the part before ends."""
+    """Return starts that continue where the previous part ends."""
     ends = np.cumsum([0, *(part[-1] for part in parts)])
     moved = [part[:-1] + end for part, end in zip(parts, ends, strict=False)]
     return np.concatenate([*moved, ends[-1:]])

@@ -96,7 +96,7 @@ def _rows(units: UnitMasks, first: int, last: int) -> Rows:
 def search_block(rows: Rows, atoms: Atoms, beam: Beam, exact: bool) -> Arrays:  # noqa: FBT001
     """Return the formulas of some units as numbers."""
     units = UnitMasks(rows["start"], rows["atom"], rows["count"])
-    with limit_to_one_thread():  # whoever wants more cores has more workers
+    with limit_to_one_thread():  # to use more cores, use more workers
         formula_search = search(atoms, units, beam)
         arrays: Rows = {
             "found": formula_search.by_overlap,

@@ -29,7 +29,7 @@ def thresholds(
 
     The paper says 0.995; the published code reads a sketch at 994/999 by Hazen's rule. A unit that
     is silent on more than that has threshold 0: its mask is wherever it is active at all. Exact
-    thresholds keep half a per cent of all values; ``exact=False`` counts them in bins instead, in
+    thresholds keep 0.5 % of all values; ``exact=False`` counts them in bins instead, in
     constant memory, and is off by less than 1/128 of the threshold.
     """
     if not 0 < quantile < 1:

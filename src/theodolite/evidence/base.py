@@ -127,7 +127,7 @@ class Evidence:
             if isinstance(f.default, NamedAxis) and not isinstance(value, type(f.default)):
                 names = (value,) if isinstance(value, str) else value
                 axis = type(f.default)
-                if isinstance(value, int):  # so many, whatever they are called
+                if isinstance(value, int):  # a number of items without names
                     object.__setattr__(self, f.name, axis.numbered(value))
                 else:
                     object.__setattr__(self, f.name, axis(tuple(names)))

@@ -165,7 +165,7 @@ def _of_content(
     if layout.content == "real" and kind in "fiub":
         return np.asarray(values, dtype=values.dtype if kind == "f" else np.float64)
     if layout.content == "index" and kind in "iu":
-        # of latents that are active there are so many that twice the bytes would matter
+        # there are enough active latents for twice the bytes to matter
         fits = narrow and np.can_cast(values.dtype, np.int32)
         return np.asarray(values, np.int32 if fits else np.int64)
     if layout.content == "flag" and kind == "b":

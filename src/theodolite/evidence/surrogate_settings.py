@@ -94,7 +94,7 @@ def draw_random_concepts(
     """Replace the concepts with random directions and random importances.
 
     Where there are no embeddings to project, each concept is taken from a random other sample
-    instead; so is what a surrogate puts out that was made before. ``pool`` is that of all samples,
+    instead; so is the output of a surrogate that was made before. ``pool`` is that of all samples,
     where these are only some.
     """
     known = pool_samples(evidence) if pool is None else pool

@@ -45,9 +45,9 @@ def find_same_prediction(
 ) -> PerturbedSample | None:
     """Return a change that keeps the prediction (question 5), or None.
 
-    A perturbation is drawn and tried at magnitude 1, 0.9, 0.81, …; after so many ``tries`` another
-    one is drawn. The published scripts have 10 and 11 tries. All magnitudes share their random
-    numbers, so that one and the same change becomes weaker.
+    A perturbation is drawn and tried at magnitude 1, 0.9, 0.81, …; after ``tries`` attempts another
+    one is drawn. The published scripts use 10 and 11 tries. All magnitudes share their random
+    numbers, so the same change becomes weaker.
     """
     if tries < 1:
         raise EvidenceError("tries", f"{tries}", "at least 1")

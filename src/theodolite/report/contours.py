@@ -7,7 +7,7 @@ Ring = Float[np.ndarray, "points 2"]
 MOST_POINTS = 70
 """Of one ring: more are not seen and make pages large."""
 MOST_RINGS = 40
-"""Of one region: what is smaller than the largest so many are specks of noise."""
+"""Number of largest parts of a region that are kept; smaller ones are noise."""
 UNSEEN = 3.0
 """Twice an area, in squares of the drawing's unit."""
 TOP, RIGHT, BOTTOM, LEFT = range(4)
@@ -47,7 +47,7 @@ def contour_rings(values: Float[np.ndarray, "rows columns"], level: float) -> li
 
 
 def thinned(ring: Ring, most: int = MOST_POINTS) -> Ring:
-    """The ring with at most so many points; those go first that change its area least.
+    """Reduce a ring to this number of points; those that change its area least go first.
 
     Points that change nothing that could be seen go too, though there may be fewer already.
     """

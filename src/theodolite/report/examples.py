@@ -125,7 +125,7 @@ def _lede(examples: Sequence[Example]) -> str:
 
 
 def drawn_rows(evidence: Any, seed: int, n: int = 2 * FIRST) -> list[int]:
-    """Samples at random, rightly and wrongly predicted ones in turn."""
+    """Draw samples at random, alternating correct and incorrect predictions."""
     explained: Any = by_kind([evidence])[ConceptEvidence]
     order = np.random.default_rng(seed).permutation(len(evidence))
     if explained.predicted is None or explained.labels is None:

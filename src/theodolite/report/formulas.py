@@ -1,7 +1,7 @@
 r"""Convert the docstring of a metric to paragraphs and formulas of a page.
 
 Docstrings are written for Sphinx. This reads the part of that markup that they use, so that the
-same sentences and formulas stand in a report: ``.. math::``, ``:math:``, citations, lists.
+same sentences and formulas are used in a report: ``.. math::``, ``:math:``, citations, lists.
 """
 
 import functools

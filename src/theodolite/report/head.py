@@ -21,7 +21,7 @@ from theodolite.results import Verdict
 ASKED_BY_STUDY = ("posthoc_cbm", "saliency")
 """Pipelines of whose images a study can be made."""
 FACTS = 2
-"""So many facts fit into the line below the title."""
+"""Number of facts in the line below the title."""
 
 
 def head(
@@ -73,7 +73,7 @@ def _with_study(verdicts: Sequence[Verdict], record: RunRecord) -> list[Verdict]
 
 
 def partial(made_record: ProducedRecord) -> str:
-    """What comes before any verdict, if pieces of work were left out."""
+    """Warning before any verdict, if tasks were left out."""
     if not made_record.failed_tasks:
         return ""
     return f"Incomplete: {made_record.failed_tasks} tasks failed, and their samples are excluded."

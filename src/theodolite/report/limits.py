@@ -18,7 +18,7 @@ from theodolite.report.words import source_words, title, worst_first
 from theodolite.results import Score, Verdict
 
 MOST = 6
-"""So many limits are read; all others are in the appendix."""
+"""Number of limits that are shown; all others are in the appendix."""
 Limit = tuple[str, str | Markup]
 """A few words, and a sentence."""
 

@@ -1,7 +1,7 @@
 """Results as a notebook shows them: the head of the report, one answer, one score.
 
 Each is one piece of HTML that brings its own style, runs no script and has no ids, so that it may
-stand in a page many times. It follows the notebook's theme where that says whether it is dark, else
+be in a page many times. It follows the notebook's theme where that says whether it is dark, else
 the reader's system.
 """
 
@@ -27,7 +27,7 @@ LIGHT = ('body[data-jp-theme-light="true"]', "body.vscode-light", 'html[theme="l
 DARK = ('body[data-jp-theme-light="false"]', "body.vscode-dark", 'html[theme="dark"]')
 """How JupyterLab, VS Code and Colab say which theme they have."""
 MOST_NOTES = 12
-"""Of long lists so many are shown, and how many there are."""
+"""Number of items of a long list that are shown, with the total."""
 
 
 def audit_html(
@@ -61,7 +61,7 @@ def _interval_key(scores: Sequence[Score]) -> str:
 
 
 def verdict_html(verdict: Verdict) -> str:
-    """One question's answer."""
+    """Return the answer to one question as HTML."""
     return fragment("notebook_verdict.html.j2", card=card(verdict, make_unstated_subject()))
 
 

@@ -28,7 +28,7 @@ from theodolite.results import Detail, Interval, Null, Score, Verdict
 
 COLUMNS = 3
 FIRST_ROWS, FIRST_ROWS_ALONE = 15, 10
-"""So many are read, beside images and without; the others are behind a fold."""
+"""Number of rows that are shown, with images and without; the others are folded."""
 MOST_ROWS = 200
 """More are in the explorer, page by page."""
 AXES = (CONCEPTS, "units", "latents", "features", "attributes", "classes")
@@ -38,7 +38,7 @@ NAMED = "in the input when named"
 
 @dataclass(frozen=True)
 class ItemColumn:
-    """The same score of every item by itself."""
+    """Score of every single item."""
 
     title: str
     hint: str

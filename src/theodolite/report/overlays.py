@@ -22,7 +22,7 @@ MOST_ENLARGED = 12
 FOR, AGAINST = (0.91, 0.35, 0.05), (0.13, 0.36, 0.75)
 RELEVANT_SHARE = 0.15
 PATCHES = 24
-"""Of a map of relevance along a side, for the line around its highest part."""
+"""Cells of a saliency map along a side, for the line around its highest part."""
 TIED = 1.05
 """A region is called tied if equal values make it larger than it should be by more than this."""
 CROSS = 6
@@ -206,7 +206,7 @@ def relevance_overlay(
 ) -> Image.Image:
     """A map over the pale image: orange for the class, blue against it, clear where neither.
 
-    It is scaled by its own largest values, all but the highest half per cent, so that one pixel
+    It is scaled by its own largest values, all but the highest 0.5 %, so that one pixel
     does not hide the others; a map that has nothing against the class, from its lowest values. A
     line surrounds the highest 15 %, of averages over patches: single pixels are no region. Images
     of few pixels are enlarged unsmoothed.

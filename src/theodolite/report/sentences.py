@@ -37,7 +37,7 @@ def with_noun(text: str, noun: str) -> str:
 def sentence(verdict: Verdict, noun: str = CONCEPTS) -> Markup:
     """Value, interval, strongest baseline, and threshold.
 
-    Where nothing can be told, why not; where more than this decides, what the verdict says of it.
+    If inconclusive, the reason; if more than this score decides, the verdict's sentence on it.
     """
     score = verdict.score
     if (
@@ -126,7 +126,7 @@ def _without_knowledge(score: Score, verdict: Verdict) -> str:
 
 
 def _in_general(score: Score, verdict: Verdict) -> str:
-    """What the verdict says of a score that does not beat a null which knows more than nothing."""
+    """Sentence on a score that does not beat an informative baseline."""
     texts = {if_not_beaten(score, null) for null in score.nulls if score.metric in catalogue()}
     return next((f" {text}" for text in texts if text and verdict.summary.endswith(text)), "")
 

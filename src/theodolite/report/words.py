@@ -117,7 +117,7 @@ def method_text(name: str) -> str:
 
 
 def metric_text(value: float | None, name: str) -> str:
-    """A number in the unit of a metric: per cent where it is a share.
+    """Format a number in the unit of a metric: percent if it is a fraction.
 
     >>> metric_text(0.8623, "surrogate_distance"), metric_text(-0.0166, "surrogate_error")
     ('86.2 %', '−0.02')
@@ -182,7 +182,7 @@ def interval_words(interval: Interval, score: Score) -> str:
 
 
 def source_words(interval: Interval, spec: RunSpec) -> str:
-    """What was drawn anew, in the reader's words; for a population, what it is of."""
+    """Describe what was resampled, in the reader's words; for a population, of what."""
     if interval.scope == "population":
         return POPULATIONS.get(interval.over, f"{interval.over} like these")
     if interval.over != "clusters":

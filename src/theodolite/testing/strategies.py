@@ -133,7 +133,7 @@ def unit_evidence(draw: st.DrawFn, *, max_samples: int = 9) -> UnitEvidence:
 
 @st.composite
 def embedding_evidence(draw: st.DrawFn, *, max_samples: int = 12) -> EmbeddingEvidence:
-    """Vectors of concepts."""
+    """Draw evidence with vectors of concepts."""
     explained = draw(concept_evidence(max_samples=max_samples))
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     shape = (*explained.values.shape, draw(st.integers(1, 3)))
@@ -159,7 +159,7 @@ def intervention_evidence(draw: st.DrawFn, *, max_samples: int = 9) -> Intervent
 def surrogate_evidence(
     draw: st.DrawFn, *, ties: bool = False, max_samples: int = 9
 ) -> SurrogateEvidence:
-    """Concepts and importances beside the embeddings and the head that they stand in for."""
+    """Draw concepts and importances, with the embeddings and the head that they explain."""
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n, k = draw(st.integers(1, max_samples)), draw(st.integers(1, 6))
     classes, dimensions = draw(st.integers(1, 4)), draw(st.integers(1, 5))
@@ -187,7 +187,7 @@ def surrogate_evidence(
 def saliency_evidence(
     draw: st.DrawFn, *, ties: bool = False, max_samples: int = 7
 ) -> SaliencyEvidence:
-    """Maps of relevance, and what the network answers as pixels are removed."""
+    """Draw saliency maps, and outputs of the model as pixels are removed."""
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n, rows, columns = (
         draw(st.integers(1, max_samples)),
@@ -246,7 +246,7 @@ def _removed_patches(
 
 @st.composite
 def rating_evidence(draw: st.DrawFn, *, max_samples: int = 9) -> RatingEvidence:
-    """Votes with gaps."""
+    """Draw ratings with missing entries."""
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n, raters = draw(st.integers(1, max_samples)), draw(st.integers(1, 5))
     scale = np.cumsum(random.choice([0.5, 1.0, 2.0], draw(st.integers(2, 7))))

@@ -33,7 +33,7 @@ def papers_run(
     from theodolite._runs.run_inputs import RunPaths
     from theodolite._storage.text import read_yaml
     from theodolite.cli.commands.run import run
-    from theodolite.cli.interrupts import goes_on
+    from theodolite.cli.interrupts import resumable
     from theodolite.cli.progress import show_progress
     from theodolite_reproductions.sweeps.result import run_sweep
     from theodolite_reproductions.sweeps.spec import read_sweep
@@ -46,7 +46,7 @@ def papers_run(
     checked, protocol = read_sweep(path)
     check_there(data)
     at = RunPaths(data, out, cache or get_default_cache())
-    with goes_on(), lock_folder(out), show_progress(quiet=quiet) as progress:
+    with resumable(), lock_folder(out), show_progress(quiet=quiet) as progress:
         record = run_sweep(checked, protocol, at, progress)
     if as_json:
         typer.echo(record.model_dump_json(indent=1))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from theodolite.models.loaded_model import LoadedModel
 
 SEEDS = (0, 1, 2)
-"""Examples of concepts are drawn anew for each."""
+"""Examples of concepts are drawn again for each."""
 
 
 def network_evidence(  # noqa: PLR0913  each is an argument of audit

@@ -134,9 +134,9 @@ class AuditResult(AuditAnswers):
         return html
 
     def save(self, folder: Path | str, *, overwrite: bool = False) -> Path:
-        """Write a run folder with a report, and seal it; where the report is.
+        """Write a run folder with a report and checksums; return the path of the report.
 
-        Evidence in pieces is scored again, piece by piece, so that the run can be verified.
+        Sharded evidence is scored again, shard by shard, so that the run can be verified.
         """
         from theodolite._runs.auditing.saving import save_audit  # noqa: PLC0415  loads the engine
 

@@ -60,7 +60,7 @@ def _verdict_lines(verdict: Verdict, words: int) -> list[str]:
 
 
 def _wrap(text: str, indent: str = "", width: int = WIDTH) -> list[str]:
-    """Break a text into lines; a number stays with its per cent sign."""
+    """Break a text into lines; a number stays with its percent sign."""
     whole = printable(text, LONGEST_NOTE).replace(" %", "\u00a0%")
     lines = textwrap.wrap(whole, width, subsequent_indent=indent, break_on_hyphens=False)
     return [line.replace("\u00a0%", " %") for line in lines]

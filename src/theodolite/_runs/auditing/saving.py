@@ -41,7 +41,7 @@ def save_audit(result: AuditResult, out: Path, *, overwrite: bool) -> Path:
 
 
 def write_audit_report(result: AuditResult, path: Path) -> Path:
-    """Write the report alone."""
+    """Write only the report of an audit."""
     written: Path = import_late("report.html").write_report_of(_build_material(result), path)
     return written
 

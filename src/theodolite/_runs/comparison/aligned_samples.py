@@ -172,6 +172,6 @@ def _get_clusters(samples: Sequence[Samples]) -> np.ndarray | None:
 
 
 def _replace_samples(evidence: Any, samples: Samples) -> Any:
-    """The same evidence, about these samples."""
+    """Return this evidence for the given samples only."""
     inside = {name: _replace_samples(bundle, samples) for name, bundle in evidence._inner()}
     return replace(evidence, samples=samples, **inside)

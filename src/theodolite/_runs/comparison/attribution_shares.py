@@ -57,7 +57,7 @@ class ShareDrift:
 
     @property
     def differences(self) -> Float[np.ndarray, " features"]:
-        """After minus before."""
+        """Difference of each feature: after minus before."""
         return np.asarray(self.after - self.before)
 
     def to_records(self) -> list[dict[str, str | float]]:
@@ -107,8 +107,8 @@ def compute_share_drift(
 ) -> ShareDrift:
     """Return the drift between two versions on the same samples.
 
-    Of several trainings each of the first is held against the one at its place in the second, and
-    the drift is the mean of these, so that it can be held against single retrainings.
+    With several trainings, each of the first is compared with its counterpart in the second, and
+    the drift is the mean of these, so that it can be compared with single retrainings.
 
     Args:
         before: Magnitudes of each training of the first version.

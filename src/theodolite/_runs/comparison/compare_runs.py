@@ -1,4 +1,4 @@
-"""Two runs held against each other, score by score."""
+"""Compare two runs, score by score."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

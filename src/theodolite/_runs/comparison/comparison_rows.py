@@ -1,4 +1,4 @@
-"""Scores of two runs on the same samples, one line each: what differs, and how surely."""
+"""Scores of two runs on the same samples, one line each: differences and their tests."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -72,7 +72,7 @@ class ComparisonRow:
 
     @property
     def score(self) -> Score:
-        """Either of them."""
+        """Score of either run, for its name and unit."""
         score = self.first if self.first is not None else self.second
         assert score is not None  # noqa: S101  a line has at least one
         return score
@@ -122,7 +122,7 @@ class ComparisonRow:
 
 def settle_headlines(lines: Sequence[ComparisonRow], level: float) -> list[ComparisonRow]:
     """What the headlines come to: two claims each, each claim corrected over the headlines alone
-    (Holm). Neither stands in the way of the other."""
+    (Holm). Neither blocks the other."""
     deltas = [line.difference for line in lines]
     these = [None if delta is None else delta.these for delta in deltas]
     recipes = [None if delta is None else delta.recipe for delta in deltas]
@@ -349,7 +349,7 @@ def _write_remark(scores: tuple[Score, Score], delta: Difference, both: AlignedS
 
 
 def _explain_no_variation(delta: Difference) -> Iterator[str]:
-    """Return where nothing varied the interval is a bound, not a spread: say what it stands on."""
+    """Return a note if nothing varied: the interval is then a bound, not a spread."""
     if delta.interval is None or delta.interval.method != NOTHING_VARIED:
         return
     items = delta.items

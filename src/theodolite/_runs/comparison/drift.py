@@ -65,7 +65,7 @@ class AttributionDrift:
 
     features: ShareDrift
     groups: ShareDrift | None
-    """The same over groups of features, where there are any: a swap inside a group is hidden."""
+    """Drift over groups of features, if there are any: a swap inside a group is hidden."""
     over: Over
     """Which of both the answer is of."""
     n: int

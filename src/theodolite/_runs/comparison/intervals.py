@@ -30,7 +30,7 @@ class DifferenceTest:
 
 @dataclass(frozen=True)
 class ResamplingSource:
-    """What was drawn anew: which things, how many there are, and how sure we want to be."""
+    """What was resampled: which items, how many there are, and the confidence level."""
 
     over: Source
     n: int

@@ -104,7 +104,7 @@ class Difference:
 
     @property
     def interval(self) -> Interval | None:
-        """The interval to quote."""
+        """Confidence interval to quote, or None."""
         return None if self.these is None else self.these.interval
 
 
@@ -115,14 +115,14 @@ class ResampledRows:
     values: np.ndarray
     """Rows of the plan first, then swept options, then items."""
     seeds: np.ndarray
-    """The same of each seed."""
+    """Differences of each seed."""
     plan: Plan
 
 
 def resample_rows(
     request: MetricRequest, evidence: Sequence[Evidence | Shards], resampling: Resampling
 ) -> ResampledRows:
-    """Values of a request, one bundle per seed, in memory or in pieces; the mean over seeds as
+    """Values of a request, one bundle per seed, in memory or sharded; the mean over seeds as
     scores have it.
 
     All seeds are resampled alike, so that the spread is that of their mean.

@@ -40,7 +40,7 @@ class Pilot:
     recipe: RecipeVariances | None = None
     """What the recipe varies by, with samples to spare."""
     recipe_at_hand: RecipeVariances | None = None
-    """The same with the pilot's samples."""
+    """Standard error with the samples of the pilot."""
     item_sd: float | None = None
     """Of the difference of one concept, class or unit."""
     items: str = "concepts"

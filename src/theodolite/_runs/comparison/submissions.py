@@ -1,6 +1,6 @@
-"""Check a submission to a leaderboard: a sealed run folder without images, scored as everybody's.
+"""Check a submission to a leaderboard: a run folder without images, scored like all others.
 
-A submission is refused if its seal is broken, a test row is missing, a verdict was read from other
+A submission is refused if its checksums do not match, a test row is missing, a verdict used other
 options than the library's, or its scores do not follow from its evidence.
 """
 
@@ -89,7 +89,7 @@ class SubmissionCheck:
 
 
 def write_submission(run: Path, out: Path) -> Path:
-    """Copy a run without its report and images, seal the copy, and write the file beside it.
+    """Copy a run without its report and images, write checksums, and add the submission file.
 
     Returns:
         The file to fill in.

@@ -75,7 +75,7 @@ def check_drift_threshold(
     against: Version | None,
     floor: Sequence[Version] = (),
 ) -> AttributionDrift | str | None:
-    """What thresholds ask for; or why it cannot be told; or nothing, where it is not asked."""
+    """Return the required answer; or why it is inconclusive; or nothing if not required."""
     criterion = thresholds.drift
     if criterion is None:
         if against is not None or floor:
@@ -95,7 +95,7 @@ def check_drift_threshold(
 
 
 def _read_version(version: Version) -> Evidence | Sequence[Evidence] | AuditResult | LoadedRun:
-    """A run folder is read once, and its seal checked."""
+    """Read a run folder once, and check its checksums."""
     if isinstance(version, Run | Path | str):
         return load_run(version.folder if isinstance(version, Run) else Path(version))
     return version

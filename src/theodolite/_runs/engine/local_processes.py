@@ -78,7 +78,7 @@ class LocalProcesses:
         return self._submitted - 1
 
     def _start(self) -> None:
-        """Give what waits to whoever is free."""
+        """Give waiting tasks to free processes."""
         while self._waiting:
             lane = next((lane for lane in self._lanes if lane.number is None), None)
             if lane is None and len(self._lanes) < self.size:
@@ -167,7 +167,7 @@ def _start_worker() -> _Worker:
 
 def _run_worker(line: Connection) -> None:
     """Do tasks until the line is cut."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever started us
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent process
     os.environ["NUMBA_NUM_THREADS"] = "1"  # there is a process for each core
     line.send(READY)
     while True:
@@ -181,5 +181,5 @@ def _run_worker(line: Connection) -> None:
             outcome = error
         try:
             line.send(outcome)
-        except OSError:  # whoever wanted it was killed
+        except OSError:  # the reader was killed
             return

@@ -95,7 +95,7 @@ def _describe_process(network: bool) -> Mapping[str, str]:  # noqa: FBT001  a ke
     plugins = ((str(package), package.code) for package in get_plugin_packages().values())
     try:
         seal = get_key_id()
-    except EvidenceError as error:  # of a worker: whoever starts the run was told already
+    except EvidenceError as error:  # in a worker: the driver has already reported it
         seal = str(error)
     code = ((OURS, get_code_version().partition("+")[2]), *plugins)
     return {

@@ -1,4 +1,4 @@
-"""Connect to a Ray cluster, or start one on this machine that nobody else can reach."""
+"""Connect to a Ray cluster, or start one that only this machine can reach."""
 
 import os
 import secrets
@@ -17,7 +17,7 @@ our_settings: dict[str, str] = {}
 
 
 def get_local_settings() -> dict[str, str]:
-    """Settings of a cluster of our own: on loopback alone, with a token of its own."""
+    """Return settings of a private cluster: on loopback only, with its own token."""
     settings = {
         # Ray replaces 127.0.0.1 by an address that others reach, except where clusters are off
         "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
@@ -104,7 +104,7 @@ def _import_ray() -> Any:
 
 
 def warn_open_cluster(address: str | None) -> list[str]:
-    """What must be said of a cluster that lets anybody in."""
+    """Return warnings about a cluster that accepts requests without a token."""
     if address is None or os.environ.get("RAY_AUTH_MODE") == "token":
         return []
     return [

@@ -1,4 +1,4 @@
-"""Ask a Ray cluster for CPUs, and wait while its autoscaler brings nodes."""
+"""Request CPUs from a Ray cluster, and wait while its autoscaler adds nodes."""
 
 import time
 import warnings
@@ -23,7 +23,7 @@ class CpuDemand:
         """Since when the cluster has no node that can work."""
 
     def request(self, cpus: int) -> None:
-        """Ask for so many CPUs in all; the request stays until another, or ``release``."""
+        """Request this number of CPUs in total, until the next request or ``release``."""
         if cpus != self._requested:
             from ray.autoscaler.sdk import request_resources  # noqa: PLC0415  slow
 

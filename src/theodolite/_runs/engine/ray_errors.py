@@ -24,7 +24,7 @@ CAUSES = (
 
 
 def suggest_local(error: EvidenceError) -> EvidenceError:
-    """The same, with the way that needs no Ray."""
+    """Return this error with advice to run without Ray."""
     do = error.hint if LOCALLY in error.hint else f"{error.hint} {LOCALLY}".strip()
     return type(error)(error.what, error.got, error.expected, do)
 
@@ -55,7 +55,7 @@ def read_last_lines(logs: Path, count: int = 5) -> str:
 
 
 def build_no_cpu_error(ray: Any, seconds: float) -> EvidenceError:
-    """Somebody else has every core of the cluster."""
+    """Return the error for a cluster whose cores are all in use."""
     total = int(ray.cluster_resources().get("CPU", 0))
     holders = []
     with suppress(Exception):  # not promised by Ray

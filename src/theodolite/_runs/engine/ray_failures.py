@@ -1,4 +1,4 @@
-"""Decide what a failed Ray task means: which part failed, and whether the run can go on.
+"""Decide what a failed Ray task means: which part failed, and whether the run can continue.
 
 Ray reports one failure under different names, depending on who noticed it first. So every name is
 in one table, and a task that died with its node is never charged to its shards.
@@ -47,7 +47,7 @@ CAUSES = {
     "AuthenticationError": "a token that the cluster no longer accepts",
 }
 FAST, IN_A_ROW = 10.0, 3
-"""Seconds within which so many tasks must die on a node for it to be left out."""
+"""A node is left out if this many tasks in a row die on it within these seconds."""
 
 
 def get_response(error: BaseException) -> Response:

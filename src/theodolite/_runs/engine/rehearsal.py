@@ -15,8 +15,10 @@ from theodolite.evidence.workers import Arrays, Entry, Merge, Work
 
 
 class Rehearsal:
-    """Workers that stand in for those of a run. What they give has the form of the real thing, but
-    is of two pieces only: good for going on to the next pass, and for nothing else."""
+    """Workers for an estimate.
+
+    Their results come from two tasks only: enough to start the next pass, and nothing else.
+    """
 
     def __init__(self, pool: WorkerPool) -> None:
         self._pool = pool
@@ -65,7 +67,7 @@ class Rehearsal:
         with self._out_of_the_driver():
             parts = self._timed(work, None)
         some = next((part for part in parts.values() if part is not None), None)
-        yield from (some for _ in work.items)  # all alike, so that later passes fit together
+        yield from (some for _ in work.items)  # all equal, so that later passes fit together
 
     def reduced(self, work: Work, merge: Merge) -> Arrays | None:
         with self._out_of_the_driver():

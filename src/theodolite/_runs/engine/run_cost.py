@@ -33,7 +33,7 @@ class PassCost:
         return self.left * piece
 
     def wall(self, workers: int, piece: float | None = None) -> float:
-        """The same on so many workers."""
+        """Return the seconds of this pass on this number of workers."""
         at_once = 1 if self.in_driver else max(min(workers, self.left), 1)
         return self.core_seconds(piece) / at_once
 
@@ -59,7 +59,7 @@ class RunCost:
         return alone + sum(step.wall(self.workers) for step in self.passes)
 
     def wall_range(self) -> tuple[float, float]:
-        """The same if all pieces were as quick, or as slow, as those that were timed."""
+        """Return the times if all tasks took as long as the fastest, or the slowest, timed one."""
         fast, slow = (
             sum(step.wall(self.workers, of(step.seconds, default=0.0)) for step in self.passes)
             for of in (min, max)
@@ -72,7 +72,7 @@ class RunCost:
         return self.driver_seconds + sum(step.core_seconds() for step in self.passes)
 
     def traffic(self) -> Traffic:
-        """All that is read."""
+        """Return the bytes and requests of all passes."""
         return Traffic(
             sum(step.left * step.traffic.bytes for step in self.passes),
             sum(step.left * step.traffic.requests for step in self.passes),

@@ -27,7 +27,7 @@ class PublishingPool(Protocol):
 
 
 class RunProgress:
-    """Counts of a run. No addresses, no samples: nothing that could not be shown to anybody."""
+    """Counts of a run. No addresses, no samples: nothing confidential."""
 
     def __init__(self, workers: int = 1) -> None:
         self.workers = workers
@@ -46,7 +46,7 @@ class RunProgress:
             self._later = list(passes)
 
     def begin(self, what: str, total: int) -> None:
-        """Begin the next pass."""
+        """Begin the next pass with this number of tasks."""
         with self._lock:
             self._pass, self._done, self._total = what, 0, total
             self._number += 1
@@ -70,7 +70,7 @@ class RunProgress:
             self._counts[what] += number
 
     def end(self) -> None:
-        """Nothing more comes."""
+        """Mark the run as finished."""
         with self._lock:
             self._ended = True
 

@@ -1,7 +1,8 @@
-"""Seals of checkpoints: a digest that binds a piece's name to its content, keyed if wished.
+"""Signed checksums of checkpoints: digests that bind a name to its content, with or without a key.
 
-Without a key a seal shows damage and mix-ups. With one it also shows what somebody else wrote into
-a bucket that others can write to. The key is read from a file on every machine and never sent.
+Without a key, a checksum reveals damage and mix-ups. With a key, it also reveals content that
+third parties wrote into a shared bucket. The key is read from a file on every machine and is
+never sent.
 """
 
 import hashlib

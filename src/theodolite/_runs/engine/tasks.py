@@ -30,7 +30,7 @@ from theodolite.evidence.workers import Arrays, Merge, Tree
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 AGAIN = "Run the same command again: finished tasks are kept."
 MAX_TRIES = 3
-"""After so many failures a piece is given up."""
+"""Number of failures after which a task is given up."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Task:
     """What people call them."""
     checkpoints: CheckpointStore | None
     identity: Identity | None = None
-    """Of whoever gave it: a process that differs does not do it."""
+    """Identity of the driver: a process that differs refuses the task."""
     modules: tuple[str, ...] = ()
     """Modules outside our package that it uses."""
     merge: Merge | None = None
@@ -124,10 +124,10 @@ class TaskPool(Protocol):
         """Give that node nothing more to do; where that cannot be, it is raised."""
 
     def drop(self) -> None:
-        """Forget all tasks, also those that are going on."""
+        """Forget all tasks, including running ones."""
 
     def close(self) -> None:
-        """Stop, whatever is going on."""
+        """Stop, including running tasks."""
 
 
 _tools: dict[str, Any] = {}

@@ -66,7 +66,7 @@ class GrowingPool(Protocol):
 
 
 class WorkerPool:
-    """Does work on a pool. The bytes of what it gives depend neither on the pool nor on luck:
+    """Does work on a pool. The bytes of its results depend neither on the pool nor on chance:
     pieces are merged in one fixed tree, however they were cut into tasks and in whatever order
     these ended."""
 
@@ -345,7 +345,7 @@ class CheckpointCheck:
     share: float
 
     def sample(self, keys: Sequence[str]) -> frozenset[str]:
-        """Which, drawn anew each time: at least one of every work."""
+        """Return which tasks to recompute, drawn at random: at least one of each pass."""
         n = max(round(self.share * len(keys)), 1)
         return frozenset(np.random.default_rng().choice(keys, n, replace=False).tolist())
 

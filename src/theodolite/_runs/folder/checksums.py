@@ -1,7 +1,7 @@
 """Write and verify the manifest of a run folder, which has a digest of every file.
 
 A run ends with `write_checksums`; every reader of run folders calls `verify_checksums` first. The
-manifest has a digest of its own beside it, the seal.
+manifest has a digest of its own in a second file.
 """
 
 import os

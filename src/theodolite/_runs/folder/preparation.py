@@ -31,7 +31,7 @@ OUTPUTS = frozenset(
 )  # fmt: skip
 """All that a run writes into its folder. Nothing else there is ever removed."""
 KEPT_ON_RESUME = (RUN, CHECKPOINT_FOLDER)
-"""What a run that was cut off is gone on with."""
+"""Record with which an interrupted run continues."""
 LEFT_OVER = re.compile(r"\.(?P<name>.+)\.(?:\d+\.partial|again)")
 """Files that were being written when a run was cut off."""
 
@@ -54,8 +54,8 @@ def check_folder(out: Path, *, overwrite: bool) -> list[Path]:
 
 
 def _check_version(out: Path) -> None:
-    """A run that was cut off is gone on with by the version that began it: another would compute
-    all of it anew, and the folder would not say so."""
+    """An interrupted run continues only with the version that began it: another would compute
+    all of it again, and the folder would not say so."""
     try:
         begun = read_record(out / RUN, RunRecord).code.partition("+")[0]
     except ValueError:  # cut off before it was written
@@ -73,7 +73,7 @@ def _check_version(out: Path) -> None:
 def prepare_folder(out: Path, *, overwrite: bool) -> None:
     """A folder to run into. Only what a run of ours wrote is ever removed.
 
-    A run that never finished (no manifest), or that left out pieces which failed, is gone on with:
+    A run that never finished (no manifest), or that left out failed tasks, continues:
     pieces that are done are kept, for they are named by all that decides them.
     """
     for path in check_folder(out, overwrite=overwrite):
@@ -134,7 +134,7 @@ def lock_folder(out: Path) -> Iterator[None]:
 
 
 def _lock(handle: int, out: Path) -> None:
-    """Whoever holds the lock loses it when its process ends, however it ends."""
+    """Hold a lock that ends with the process, however it ends."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         busy = not os.path.samestat(os.fstat(handle), out.stat())

@@ -35,7 +35,7 @@ class IdentityRecord(Record):
     packages: dict[str, str]
     arithmetic: str
     checksum: str = ""
-    """The id of the key that pieces were sealed with."""
+    """Id of the key that signed the checkpoints."""
 
 
 class RunRecord(Record):
@@ -104,7 +104,7 @@ class ExplanationRecord(Record):
     """Which explanation was audited, as the title of its report says it."""
 
     claim: str = ""
-    """What the explanation says, as whoever relies on it would put it."""
+    """Claim of the explanation, in the words of its users."""
     method: str = ""
     model: str = ""
     data: str = ""
@@ -136,9 +136,9 @@ class ProducedRecord(Record):
     stored: list[str] = []
     """Where the evidence lies, if it was not copied into the run folder."""
     checkpoints: str = ""
-    """Where finished pieces of work are, if not in the run folder."""
+    """Where checkpoints are, if not in the run folder."""
     failed_tasks: int = 0
-    """Pieces of work that were given up: the run is partial."""
+    """Number of tasks that were given up: the run is incomplete."""
 
 
 class ManifestRecord(Record):
@@ -176,7 +176,7 @@ def build_run_record(
 
 
 def write_run_record(path: Path, record: RunRecord) -> None:
-    """Write ``run.json`` before anything else. A run that goes on after a break keeps its own."""
+    """Write ``run.json`` before anything else. A resumed run keeps its own."""
     try:
         earlier = read_record(path, RunRecord)
     except UnsafeInputError:

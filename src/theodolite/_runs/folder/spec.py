@@ -41,7 +41,7 @@ class ResamplingSpec(Strict):
     level: Annotated[float, Field(gt=0, lt=1)] = 0.95
     seed: Annotated[int, Field(ge=0)] = 0
     most_pooled: Annotated[int, Field(ge=20)] = 50_000
-    """Scores that need all samples at once use so many of them, drawn at random, if there are
+    """Scores that need all samples at once use at most this many, drawn at random, if there are
     more."""
     clusters: Literal["none", "classes"] = "none"
     """``classes``: also resample whole classes, as if other classes had been photographed."""
@@ -135,7 +135,7 @@ class BenchmarkSpec(Strict):
     """A table of methods that find concepts, ours beside the paper's."""
 
     concepts: int
-    """Of the compared explanations, those with so many concepts a class."""
+    """Of the compared explanations, those with this number of concepts per class."""
     paper: dict[str, list[float]] = {}
     """What the paper printed, by method: error, distance, agreement, rank correlation."""
 
@@ -161,7 +161,7 @@ class RunSpec(Strict):
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
     title: str = ""
     claim: str = ""
-    """What the explanation says, as whoever relies on it would put it: the title of the report."""
+    """Claim of the explanation, in the words of its users: the title of the report."""
     dataset: Named | None = None
     pipeline: Named | None = None
     evidence: list[str] = []
@@ -180,7 +180,7 @@ class RunSpec(Strict):
     (``theodolite.chapters``)."""
     report: ReportSpec = ReportSpec()
     subject: Subject | None = None
-    """Which explanation stored evidence is of, and what it is held against. Pipelines say it
+    """Which explanation stored evidence is of, and what it is compared with. Pipelines say it
     themselves."""
 
     @model_validator(mode="after")

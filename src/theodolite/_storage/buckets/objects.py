@@ -102,7 +102,7 @@ class Bucket:
         return list(self.written(below))
 
     def written(self, below: str) -> dict[str, float]:
-        """The same, with the time at which each was written."""
+        """List objects with the time at which each was written."""
         import obstore  # noqa: PLC0415
 
         start = f"{below}/" if below else ""
@@ -147,7 +147,7 @@ def retry(action: Callable[[], Answer]) -> Answer:
 
 
 def run_concurrently(actions: list[Callable[[], Answer]], most: int) -> list[Answer]:
-    """What all give, in order; at most so many at a time."""
+    """Return the results of all calls, in order, with at most this many at a time."""
     if len(actions) < 2 or most < 2:
         return [action() for action in actions]
     pool = _pool(getpid(), most)

@@ -84,17 +84,17 @@ class PageSizes:
     values: int
     unpacked: int
     largest: int
-    goes_on: bool
-    """Whether words go on from the words before: a few bytes may then be long words."""
+    is_delta: bool
+    """Whether words are stored as differences: a few bytes may then be long words."""
 
 
 def read_page_sizes(stream: io.BufferedIOBase, chunk: Any, what: str) -> PageSizes:
-    """Walk the headers of the pages of a column chunk; ``chunk`` is what pyarrow says of it."""
+    """Walk the headers of the pages of a column chunk; ``chunk`` is the metadata by pyarrow."""
     # a table without rows has no page of data: its place is 0
     start = min(filter(None, (chunk.data_page_offset, chunk.dictionary_page_offset)), default=0)
     end = start + chunk.total_compressed_size
     values = unpacked = largest = pages = 0
-    goes_on = False
+    is_delta = False
     while start < end:
         stream.seek(start)
         reader = ThriftReader(stream.read(min(HEADER, end - start)))
@@ -108,8 +108,8 @@ def read_page_sizes(stream: io.BufferedIOBase, chunk: Any, what: str) -> PageSiz
         pages += 1
         if min(size, packed, count) < 0 or pages > MOST_PAGES:
             raise UnsafeInputError(what, f"a page of {size:,} bytes, {count:,} values", "Parquet")
-        goes_on = goes_on or encoding == DELTA_BYTE_ARRAY
+        is_delta = is_delta or encoding == DELTA_BYTE_ARRAY
         values, unpacked, largest = values + count, unpacked + size, max(largest, size)
         check_memory(largest, f"a page of {what}", SMALLER_GROUPS)
         start += reader.place + packed
-    return PageSizes(values, unpacked, largest, goes_on)
+    return PageSizes(values, unpacked, largest, is_delta)

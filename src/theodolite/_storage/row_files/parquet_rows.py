@@ -57,10 +57,8 @@ class ParquetRows:
                 continue
             what = f"column {chunk.path_in_schema!r} of {self.what}"
             sizes = read_page_sizes(self.stream, chunk, what)
-            if sizes.goes_on:
-                raise UnsafeInputError(
-                    what, "words that go on from the word before", "plain or dictionary text"
-                )
+            if sizes.is_delta:
+                raise UnsafeInputError(what, "text in delta encoding", "plain or dictionary text")
             if sizes.values != chunk.num_values:
                 raise UnsafeInputError(what, f"{sizes.values:,} values in pages",
                                    f"{chunk.num_values:,}, as the footer says")  # fmt: skip

@@ -83,7 +83,7 @@ def _columns(
 
 
 class TarContent:
-    """The bytes of a file in a tar, read only if somebody wants them."""
+    """Bytes of a file in a tar, read on demand."""
 
     def __init__(self, stream: io.BufferedIOBase, size: int) -> None:
         self._stream, self._size = stream, size

@@ -44,11 +44,11 @@ class PieceLayout:
         }  # fmt: skip
 
     def bytes_of(self, size: int) -> int:
-        """What so many rows unpack to."""
+        """Return the unpacked size of this number of rows."""
         return size * math.prod(self.shape) * self.dtype.itemsize
 
     def chunk_shape(self, size: int) -> tuple[int, ...]:
-        """The shape of a chunk in a piece of so many rows."""
+        """Return the shape of a chunk in a shard of this number of rows."""
         return self.chunk or (size, *self.shape)
 
 

@@ -36,7 +36,7 @@ from theodolite._verdicts.gates.outcome import check_gate
 from theodolite._verdicts.scores_file import score_of, scores_file
 from theodolite.cli import options as opt
 from theodolite.cli.commands.run import compute
-from theodolite.cli.interrupts import PARTIAL, goes_on
+from theodolite.cli.interrupts import PARTIAL, resumable
 from theodolite.cli.models import ModelOptions
 from theodolite.cli.options import argument, command_line, engine_options, option
 from theodolite.cli.progress import print_rehearsal, show_progress
@@ -147,7 +147,7 @@ def audit(
             typer.echo("\n".join(printable(note, 2000) for note in source.notes), err=as_json)
         job = _sharded_job(source, settings) if source and source.stored else job
         if job and (out or engine.checkpoint_dir):
-            stack.enter_context(goes_on())
+            stack.enter_context(resumable())
         if dry_run and not (source and job):
             _print_plan(job)
             return
@@ -354,7 +354,7 @@ def _end(
     *,
     quiet: bool,
 ) -> None:
-    """Report and seal, prepare a study; then say which thresholds are not met."""
+    """Write report and checksums, prepare a study, then print thresholds that are not met."""
     out, study = folders
     code = PARTIAL if answers.failed_tasks or answers.errors else 0
     if out is not None:

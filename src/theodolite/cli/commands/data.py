@@ -15,7 +15,7 @@ from theodolite._runs.folder.registry import build_registered, find_registered
 from theodolite._runs.folder.spec import Named
 from theodolite._storage.stores import Store
 from theodolite.cli import options as opt
-from theodolite.cli.interrupts import goes_on
+from theodolite.cli.interrupts import resumable
 from theodolite.cli.options import argument, option
 from theodolite.cli.progress import show_progress
 from theodolite.cli.tables import print_json, print_table
@@ -92,7 +92,7 @@ def data_get(
         typer.echo(format_instructions(card))
         raise typer.Exit(VerificationError.exit_code)
     folder = Path("data", card.folder) if to is None else to
-    with goes_on(), show_progress(quiet=False) as progress:
+    with resumable(), show_progress(quiet=False) as progress:
         for line in get_files(card, folder, progress):
             typer.echo(line)
     check = "" if is_file else f": check it with 'theodolite data check {name} {folder}'"

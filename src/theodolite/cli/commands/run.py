@@ -17,7 +17,7 @@ from theodolite._storage.cache_folder import get_default_cache
 from theodolite._verdicts.answers import AuditAnswers
 from theodolite.cli import options as opt
 from theodolite.cli.finish import finish
-from theodolite.cli.interrupts import goes_on
+from theodolite.cli.interrupts import resumable
 from theodolite.cli.models import ModelOptions
 from theodolite.cli.options import argument, check_there, engine_options, option
 from theodolite.cli.progress import print_price, print_rehearsal, show_progress
@@ -118,7 +118,7 @@ def run_spec(
     spec: RunSpec, at: RunPaths, engine: Engine, *, overwrite: bool, dry_run: bool, quiet: bool
 ) -> None:
     """Run a spec into its folder, then report and seal; or print what that would take."""
-    with goes_on(), lock_folder(at.out):
+    with resumable(), lock_folder(at.out):
         answers = compute(spec, at, engine, overwrite=overwrite, dry_run=dry_run, quiet=quiet)
         if answers is not None:
             code = finish(at.out)

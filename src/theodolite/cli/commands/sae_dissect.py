@@ -10,7 +10,7 @@ from theodolite._runs.folder.preparation import lock_folder
 from theodolite._storage.tables import write_parquet
 from theodolite._storage.text import write_json
 from theodolite.cli import options as opt
-from theodolite.cli.interrupts import PARTIAL, goes_on
+from theodolite.cli.interrupts import PARTIAL, resumable
 from theodolite.cli.options import argument, engine_options, option
 from theodolite.cli.progress import show_progress
 from theodolite.errors import EvidenceError
@@ -50,7 +50,7 @@ def sae_dissect(
         raise EvidenceError(
             f"folder {str(out)!r}", "an earlier result in it", "an empty folder", "Or --overwrite."
         )
-    with goes_on(), lock_folder(out), show_progress(quiet=quiet) as progress:
+    with resumable(), lock_folder(out), show_progress(quiet=quiet) as progress:
         with open_worker_pool(engine, out, progress) as crew:
             try:
                 dissected = dissect_sae(

@@ -24,7 +24,7 @@ from theodolite._planted.validation.validation_record import (
 from theodolite._runs.engine.worker_choice import Engine, open_worker_pool
 from theodolite._verdicts.gates.judge import NOT_MET
 from theodolite.cli import options as opt
-from theodolite.cli.interrupts import goes_on
+from theodolite.cli.interrupts import resumable
 from theodolite.cli.options import argument, engine_options, option
 from theodolite.cli.progress import show_progress
 from theodolite.cli.tables import print_json, print_table
@@ -79,7 +79,7 @@ def metrics_validate(
     for number, subject in enumerate(subjects):
         home = out / subject.name.replace(":", "-") if every else out
         with (
-            goes_on(),
+            resumable(),
             show_progress(quiet=quiet) as progress,
             open_worker_pool(engine, home, progress) as pool,
         ):

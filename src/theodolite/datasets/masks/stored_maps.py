@@ -175,7 +175,7 @@ def checked_names(concepts: Any, categories: Any) -> tuple[tuple[str, ...], tupl
 
 
 def digest_of_shard(maps: np.ndarray, labels: np.ndarray) -> str:
-    """Over the values, not over files: packed anew they are still the same."""
+    """Digest of the values, not of the files: packed again, it is the same."""
     hasher = hashlib.sha256()
     for part in (maps, labels):
         little = part.astype(part.dtype.newbyteorder("<"), copy=False)

@@ -119,7 +119,7 @@ def _checked(batches: Iterable[tuple[Any, Any]], n_concepts: int) -> Iterator[Ba
 
 
 def _shards(batches: Iterator[Batch], rows: int) -> Iterator[Batch]:
-    """The same images in batches of this many; the last may have fewer."""
+    """Yield images in batches of this size; the last may be smaller."""
     waiting: list[Batch] = []
     count = 0
     for maps, labels in batches:

@@ -48,7 +48,7 @@ class MarkedText(StrictRecord):
         return self
 
     def pieces(self) -> list[tuple[str, int]]:
-        """The text in pieces, each with its strength; 0 where it is not marked."""
+        """Parts of the text, each with its strength; 0 where it is not marked."""
         pieces, last = [], 0
         for mark in self.marks:
             pieces += [(self.text[last : mark.start], 0)]
@@ -83,7 +83,7 @@ class TextMaterial(StrictRecord):
 
 
 def write_text_material(folder: Path, material: TextMaterial) -> None:
-    """Write the records."""
+    """Write the records of text items to a folder."""
     write_json(folder / TEXT_INSTANCES, material.model_dump(mode="json"))
 
 

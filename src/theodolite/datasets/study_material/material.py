@@ -64,7 +64,7 @@ class Explained(StrictRecord):
     tokens: Annotated[list[tuple[Piece, Weight]] | None, Field(min_length=1, max_length=2000)] = (
         None
     )
-    """A text in pieces, blanks among them, each with its signed weight: for or against."""
+    """Parts of a text, including blanks, each with its signed weight: for or against."""
     table: Annotated[
         list[tuple[Name, Piece, Weight]] | None, Field(min_length=1, max_length=100)
     ] = None

@@ -36,7 +36,7 @@ class VotesNeeded:
 
 
 def votes_needed(instances: int, votes: int, annotators: int, quota: int) -> VotesNeeded:
-    """Check that raters can give each instance so many votes, each rater one at most.
+    """Check that raters can give each instance this number of ratings, each rater one at most.
 
     ``quota`` is the most that one rater is asked for.
 

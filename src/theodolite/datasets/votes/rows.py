@@ -211,7 +211,7 @@ def _pointers(votes: Sequence[Vote], items: Sequence[str], raters: Sequence[str]
 
 
 def _one_each(pairs: Iterable[tuple[str, str]], what: str) -> dict[str, str]:
-    """What is said of each; refused if two things are said."""
+    """Return the value of each key; refuse contradictory values."""
     values: dict[str, str] = {}
     for name, value in pairs:
         if values.setdefault(name, value) != value:

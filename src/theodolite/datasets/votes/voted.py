@@ -24,7 +24,7 @@ class ShownExplanation:
     """An explanation in words."""
     image: Path | None = None
     map: Path | None = None
-    """A map of relevance over the image: .npy, or .png as it was rendered."""
+    """Saliency map over the image: .npy, or .png as it was rendered."""
     overlay: bool = False
     """The map is rendered without its image: its colors lie over it, half transparent."""
     concepts: Mapping[str, float] | None = None
@@ -42,7 +42,7 @@ class VotedExplanations:
     """By the question's name; the same explanations in the same order in each."""
     explanations: Sequence[ShownExplanation]
     numbers: Mapping[str, Float[np.ndarray, " explanations"]] = field(default_factory=dict)
-    """Further numbers that are known of each explanation before anybody rates it."""
+    """Further numbers of each explanation that are known before it is rated."""
     notes: Sequence[str] = ()
     tables: Sequence[Path] = ()
     """The files that were read."""

@@ -59,7 +59,7 @@ class TableCodec:
         return tuple(() if own is None else tuple(map(str, own)) for own in self.categories)
 
     def encode(self, table: Any, name: str) -> Float[np.ndarray, "rows features"]:
-        """Return rows as numbers."""
+        """Return the rows of a table as numbers."""
         if not is_frame(table) or self.template is None:
             return _to_numbers(table, name)
         lacking = [column for column in self.template.columns if column not in table.columns]

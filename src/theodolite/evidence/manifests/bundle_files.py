@@ -119,7 +119,7 @@ class BundleFiles:
         self._packed, self._length = [], 0
 
     def close(self) -> None:
-        """Write the last shard."""
+        """Write the last shard and the manifest."""
         self._write()
 
 

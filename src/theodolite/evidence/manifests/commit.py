@@ -59,7 +59,7 @@ class Commit:
 def commit(address: str, expects: str | None = None, *, single_committer: bool = False) -> Commit:
     """Combine all finished parts below an address into one bundle.
 
-    Whoever is second finds the same bundle, or is refused. ``expects``: the digest of the manifest
+    The second writer finds the same bundle, or is refused. ``expects``: the digest of the manifest
     that is there, to add new parts to it. Some gateways of buckets ignore conditions; there it is
     refused, unless ``single_committer`` says that nobody else commits.
     """
@@ -174,7 +174,7 @@ def _joined(parts: Sequence[Part], current: Manifest | None) -> tuple[bytes, int
             own = manifest.rows_of(n)
             index = next(row for row in own if row.array == INDEX)
             begin, step = _spacing(index)
-            if n == 0 and begin <= last:  # numbered by somebody who knew of no other part
+            if n == 0 and begin <= last:  # numbered by a writer that knew of no other part
                 shift = last + 1 - begin
             own = [_numbered(row, shift) if row.array == INDEX else row for row in own]
             rows += [row._replace(piece=piece, first=samples) for row in own]

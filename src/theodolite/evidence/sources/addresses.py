@@ -59,7 +59,7 @@ def open_addresses(addresses: Sequence[str | Path]) -> RowSource:
 
 @contextmanager
 def refuse_unreadable(name: str) -> Iterator[None]:
-    """Turn what a library says of a damaged file into a refusal: bytes of a file raise anything."""
+    """Turn any error of a library about a damaged file into a refusal."""
     try:
         yield
     except (EvidenceError, MemoryError):

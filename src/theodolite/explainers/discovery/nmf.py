@@ -70,7 +70,7 @@ def non_negative_codes(
 ) -> Codes:
     """Return non-negative codes with the smallest squared error, solved exactly.
 
-    The parts span few dimensions: what lies beside them is an error that no code can mend. So
+    The parts span few dimensions: what lies outside them is an error that no code can correct. So
     each embedding is first written in an orthonormal basis of the span, where Lawson and Hanson's
     method takes microseconds.
 

@@ -27,7 +27,7 @@ class RandomConcepts(DirectionConcepts):
     vectors: Directions | None = field(default=None, repr=False)
 
     def fit(self, embeddings: Embeddings, *, seed: int) -> "RandomConcepts":
-        """Draw the directions."""
+        """Draw random directions with this seed."""
         values = check_fit_input(embeddings, self.n_concepts, fewest=1)
         directions = np.random.default_rng(seed).normal(size=(self.n_concepts, values.shape[1]))
         return replace(self, vectors=normalize_rows(directions)[0])

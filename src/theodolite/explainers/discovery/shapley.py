@@ -77,7 +77,7 @@ def concept_completeness_value(
     For each class the share of its samples whose largest output is their label, after the codes
     of all other concepts were set to 0 and embeddings were made of the rest by ``decode``. NaN
     for a class without samples. Passed to `shapley_importance` it gives ConceptSHAP's importances
-    per class; as there, the decoder is not learned anew for each set. Yeh et al. 2020.
+    per class; as there, the decoder is not retrained for each set. Yeh et al. 2020.
 
     Example:
         >>> codes, labels = np.array([[2.0, 1.0], [1.0, 3.0]]), np.array([0, 1])

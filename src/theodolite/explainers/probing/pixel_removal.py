@@ -38,7 +38,7 @@ class Removal:
             (halves up) and at least one.
         batch: How many images go through the network at once. On a processor few were
             fastest where we measured it, perhaps because memory for large arrays is mapped and
-            cleared anew each time. Give more to a GPU.
+            cleared again each time. Use a larger number on a GPU.
         impute: How "road" fills pixels in: from an image and where it lacks pixels to the image.
     """
 
@@ -63,11 +63,11 @@ class RemovalCurves:
     """Probability of the target class for whole images and after each removal step.
 
     Attributes:
-        clean: On the whole image.
-        least_first: With so many percent of the pixels removed, the least relevant ones.
-        most_first: The same with the most relevant ones.
-        percents: The steps.
-        forwards: How many images went through the network.
+        clean: Outputs on the whole image.
+        least_first: Outputs with the least relevant pixels removed first.
+        most_first: Outputs with the most relevant pixels removed first.
+        percents: Percentage of removed pixels at each step.
+        forwards: Number of images on which the model was run.
     """
 
     clean: Float[np.ndarray, " samples"]

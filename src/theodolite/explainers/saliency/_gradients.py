@@ -88,7 +88,7 @@ def occlusion(request: ExplanationRequest) -> Maps:
                 baselines=float(request.options["baseline"]), target=target,
                 perturbations_per_eval=request.options["batch"],
             )  # fmt: skip
-        # the channels are covered together: all alike
+        # the channels are covered together, all with one value
         parts.append(attributions[:, 0].cpu().numpy())
     return np.concatenate(parts).astype(np.float32)
 

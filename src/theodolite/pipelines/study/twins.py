@@ -59,8 +59,8 @@ class TwinSettings:
     def rows(self, candidates: Int[np.ndarray, " n"]) -> tuple[list[int], list[int]]:
         """Return the study's rows in random order, and others for practice and checks.
 
-        Refused if there are too few: practice shows the explanation, and whoever meets the image
-        again would no longer say blindly what they see.
+        Raises if there are too few: practice shows the explanation, and a rater who sees the image
+        again could no longer rate it blindly.
         """
         apart = PRACTICE + self.checks
         needed = self.images + apart

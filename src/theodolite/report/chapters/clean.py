@@ -18,7 +18,7 @@ def is_defect_metric(score: Score) -> bool:
 def loses_to_null(score: Score) -> bool:
     """Return whether the score loses against its null.
 
-    One that looks for a fault loses where it surely exceeds the clean null by more than we accept,
+    A defect metric loses where it significantly exceeds the reference by more than the tolerance,
     as its verdict would say; any other where it is no better than the strongest baseline.
     """
     null = score.null

@@ -179,7 +179,7 @@ def _title(name: str) -> str:
 
 
 def _image(material: RunMaterial, file: str | None) -> str:
-    """Small: it stands beside two lines of text."""
+    """Small, to fit next to two lines of text."""
     return "" if file is None else data_address(material.image(file), QUALITY, IMAGE_SIZE)
 
 

@@ -20,7 +20,7 @@ from theodolite.report.figures.svg import Figure
 from theodolite.report.overlays import data_address
 
 ENDS = 20
-"""Of more than twice as many classes, so many of the best and of the worst are shown."""
+"""Number of best and of worst classes that are shown, of more than twice as many."""
 MOST_OWN, MOST_POINTS = 500, 1500
 PATCHES = 4
 Outputs = Float[np.ndarray, "samples classes"]
@@ -193,7 +193,7 @@ def _signed(value: float) -> str:
 
 
 def _sums(of: str, evidence: SurrogateEvidence | None) -> tuple[str, str] | None:
-    """What network and explanation put out for a class, on average over its samples."""
+    """Return the mean outputs of model and explanation for a class, over its samples."""
     if evidence is None or evidence.labels is None or of not in evidence.classes.names:
         return None
     column = evidence.classes.names.index(of)

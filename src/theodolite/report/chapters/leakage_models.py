@@ -55,7 +55,7 @@ class ReportModel:
         )
 
     def detail(self, metric: str, over: Items) -> Detail | None:
-        """The same score's values."""
+        """Return the values of this score over single items."""
         score = self.score(metric, over)
         return None if score is None else score.detail
 

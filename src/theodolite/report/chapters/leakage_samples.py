@@ -188,7 +188,7 @@ def _vector_row(model: str, evidence: EmbeddingEvidence) -> dict[str, Any] | Non
 def _colourings(
     evidence: ConceptEvidence,
 ) -> list[tuple[str, Int[np.ndarray, " samples"], list[str]]]:
-    """By label (the commonest four), then by the truth of the second and third concept."""
+    """Group by label (the four most frequent), then by truth of the second and third concept."""
     colourings = []
     if evidence.labels is not None:
         labels = np.asarray(evidence.labels)

@@ -1,4 +1,4 @@
-"""The part of a report about maps of relevance: methods ranked, and their maps."""
+"""The part of a report about saliency maps: methods ranked, and their maps."""
 
 import math
 from collections.abc import Mapping, Sequence

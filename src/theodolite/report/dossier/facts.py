@@ -67,7 +67,7 @@ Text = Annotated[str, BeforeValidator(_text), Field(max_length=5000)]
 
 
 class SystemFacts(Strict):
-    """Which system, of whom."""
+    """The system and its provider."""
 
     name: Text = ""
     version: Text = ""

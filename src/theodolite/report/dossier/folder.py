@@ -32,7 +32,7 @@ def write_dossier(
     """Write the dossier of a finished run; two of one run with the same facts are the same bytes.
 
     Args:
-        run: A run folder, whose seal is checked first.
+        run: A run folder, whose checksums are checked first.
         folder: Where the dossier goes: empty, or one without a signature, which is replaced.
         facts: What is stated about the system.
         facts_folder: Where the file of thresholds that they name is looked for.
@@ -62,7 +62,7 @@ def write_dossier(
 
 
 def read_dossier(folder: Path) -> DossierFile:
-    """What ``dossier.json`` says."""
+    """Read the file ``dossier.json`` of a dossier."""
     try:
         content = read_json(folder / DOSSIER, "dossier")
         return DossierFile.model_validate(content, context=READING)
@@ -72,7 +72,7 @@ def read_dossier(folder: Path) -> DossierFile:
 
 
 def _check_free(folder: Path) -> None:
-    """Refuse a folder with anything but a dossier in it, and one that somebody has signed."""
+    """Refuse a folder with anything but a dossier in it, and a signed dossier."""
     if folder.exists() and not folder.is_dir():
         raise EvidenceError(f"folder {str(folder)!r}", "a file", "an empty folder")
     for path in sorted(folder.iterdir()) if folder.exists() else ():

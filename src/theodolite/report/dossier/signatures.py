@@ -1,4 +1,4 @@
-"""Signatures by OpenSSH: whoever has a key can sign, whoever has OpenSSH can check."""
+"""Sign and check by OpenSSH: signing needs a key, checking only OpenSSH."""
 
 import re
 import shutil
@@ -25,7 +25,7 @@ class SignatureCheck:
     signer: str
     """Empty where the key is in no line of the list of signers."""
     message: str
-    """What ssh-keygen says of it."""
+    """Message of ssh-keygen."""
 
 
 def sign_with_ssh(folder: Path, statement: bytes, key: Path, name: str = "") -> Path:
@@ -40,7 +40,7 @@ def sign_with_ssh(folder: Path, statement: bytes, key: Path, name: str = "") -> 
         )  # fmt: skip
     existing(key, "key")
     command = [_ssh_keygen(), "-q", "-Y", "sign", "-f", str(key), "-n", NAMESPACE]
-    # no time limit and its messages as they come: somebody is to touch a hardware key
+    # no time limit and its messages as they come: the user may have to touch a hardware key
     done = subprocess.run(command, input=statement, stdout=subprocess.PIPE, check=False)  # noqa: S603
     if done.returncode or not done.stdout.startswith(b"-----BEGIN SSH SIGNATURE-----"):
         raise EvidenceError(
@@ -62,7 +62,7 @@ def check_signatures(
 ) -> list[SignatureCheck]:
     """Check the signatures over a statement's bytes against a list of allowed signers.
 
-    Each must be one of these bytes, and at least one by somebody in the list: by ``signer``, if
+    Each must be one of these bytes, and at least one by a signer in the list: by ``signer``, if
     that is given.
     """
     what = f"dossier {folder.name!r}"
@@ -84,7 +84,7 @@ def check_signatures(
 
 
 def key_of_signature(path: Path, statement: bytes) -> str:
-    """The key that signed these bytes, whoever's it is; refused where the bytes are others."""
+    """Return the key that signed these bytes; refuse other bytes."""
     size_within(path, LARGEST, "signature")
     done = _run(["check-novalidate", "-n", NAMESPACE, "-s", str(path)], statement)
     if done.returncode:

@@ -13,7 +13,7 @@ from theodolite.report.dossier.verification import DossierSigners, verify_dossie
 
 @dataclass(frozen=True)
 class DossierSignature:
-    """What a signed dossier says of itself; whose the keys are is for others to check."""
+    """Statements of a signed dossier; who owns the keys must be checked separately."""
 
     claim: str
     people: str

@@ -29,12 +29,12 @@ LARGEST = 16 << 20
 
 @dataclass(frozen=True)
 class DossierSigners:
-    """Against whom the signatures of a dossier are checked."""
+    """Signers with whom the signatures of a dossier are compared."""
 
     signers: Path | None = None
     """A file of allowed signers, as OpenSSH has them."""
     signer: str = ""
-    """Who of them must have signed; else anybody in the file."""
+    """Required signer; by default any signer in the file."""
     public_key: Path | None = None
     """The key that must have signed the DSSE envelope."""
 
@@ -45,7 +45,7 @@ class DossierCheck:
 
     signatures: tuple[SignatureCheck, ...]
     unchecked: tuple[str, ...]
-    """Signatures that are there, and that were held against nobody."""
+    """Signatures that are present but were not checked."""
     envelope: str
     """The key that signed the envelope, where that was checked."""
     n_files: int
@@ -54,7 +54,7 @@ class DossierCheck:
 
     @property
     def sentence(self) -> str:
-        """What whoever asked may take from it."""
+        """Result of the verification, as one line."""
         signers = [check for check in self.signatures if check.signer]
         unknown = [check for check in self.signatures if not check.signer]
         parts = [f"signed by {check.signer} ({check.message})" for check in signers]

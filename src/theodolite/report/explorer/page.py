@@ -65,7 +65,7 @@ def explorer_chapter(
 
 
 def explorer_script() -> str:
-    """Our own script, whole."""
+    """Return the script of the explorer."""
     parts = [(TEMPLATES / f"{name}.js").read_text("utf-8") for name in SCRIPTS]
     return "(() => {\n" + '"use strict";\n' + "\n".join(parts) + "})();"
 

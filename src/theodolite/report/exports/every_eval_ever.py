@@ -17,7 +17,7 @@ UNKNOWN = "unknown"
 
 
 def write_every_eval_ever(path: Path, folder: Path) -> Path:
-    """Write the record of a run folder, whose seal is checked first."""
+    """Write the record of a run folder, whose checksums are checked first."""
     write_json(path, every_eval_ever(folder))
     return path
 

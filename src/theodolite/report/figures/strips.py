@@ -98,7 +98,7 @@ def score_strip(score: Score, *, width: int = 330) -> Markup:
 
 
 def small_strip(score: Score, *, axis: StripAxis | None = None) -> Markup:
-    """A score in a cell: what it shows stands beside it in numbers."""
+    """Draw a score in a cell, next to its numbers."""
     return _small(strip_marks(score, axis))
 
 

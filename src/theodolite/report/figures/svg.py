@@ -38,7 +38,7 @@ class Figure:
 
 
 def px(number: Number) -> str:
-    """A coordinate."""
+    """Format a coordinate for SVG."""
     return f"{float(number):.1f}"
 
 
@@ -48,13 +48,13 @@ def _element(tag: str, css: str, geometry: str, title: str) -> str:
 
 
 def text(content: str, x: Number, y: Number, anchor: str = "middle", css: str = "label") -> str:
-    """Draw a text, escaped."""
+    """Draw a text and escape its content."""
     place = f'x="{px(x)}" y="{px(y)}" text-anchor="{anchor}"'
     return f'<text class="{css}" {place}>{escape(content)}</text>'
 
 
 def line(css: str, start: Spot, end: Spot, title: str = "") -> str:
-    """Draw a straight line."""
+    """Draw a straight line between two points."""
     ends = f'x1="{px(start[0])}" y1="{px(start[1])}" x2="{px(end[0])}" y2="{px(end[1])}"'
     return _element("line", css, ends, title)
 
@@ -74,7 +74,7 @@ def box(
 
 
 def dot(x: Number, y: Number, radius: float = 4.5, title: str = "", css: str = "dot") -> str:
-    """Draw a dot."""
+    """Draw a dot with an optional tooltip."""
     return _element("circle", css, f'cx="{px(x)}" cy="{px(y)}" r="{radius:g}"', title)
 
 
@@ -115,7 +115,7 @@ def drawing(
 ) -> Markup:
     """The whole drawing; its parts are numbers and escaped names only.
 
-    Without a caption it only repeats what stands beside it, and is hidden from screen readers.
+    Without a caption it only repeats the text next to it, and is hidden from screen readers.
     ``fixed`` keeps its size in pixels; else it is as wide as there is room.
     """
     width, height = (math.ceil(float(side)) for side in size)

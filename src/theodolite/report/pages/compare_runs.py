@@ -1,4 +1,4 @@
-"""The page that holds runs against each other: one HTML file that needs nothing beside it."""
+"""The page that compares runs: one self-contained HTML file."""
 
 import itertools
 from collections.abc import Sequence
