@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from theodolite._storage.tables import write_parquet
 from theodolite.datasets.text_table import text_table
 from theodolite.errors import EvidenceError, UnsafeInputError
 
@@ -27,6 +28,29 @@ def test_columns_of_zeros_and_ones_are_concepts(tmp_path: Path) -> None:
     assert any("kind" in note for note in table.notes)
     assert text_table(path, concepts=["late"]).concepts == ("late",)
     assert text_table(path, document_column="none").concepts[-1] == "late"
+
+
+def test_parquet_files_and_plain_lines(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(TABLE)
+    whole = text_table(path)
+    cells = [line.split(",") for line in TABLE.splitlines()]
+    columns = {name: [row[i] or None for row in cells[1:]] for i, name in enumerate(cells[0])}
+    columns["odd"] = [int(cell) for cell in columns["odd"]]
+    (tmp_path / "parts").mkdir()
+    write_parquet(tmp_path / "all.parquet", columns)
+    for number, rows in enumerate((slice(0, 7), slice(7, 20))):
+        some = {name: own[rows] for name, own in columns.items()}
+        write_parquet(tmp_path / "parts" / f"part-{number}.parquet", some)
+    for place in (tmp_path / "all.parquet", tmp_path / "parts"):
+        table = text_table(place)
+        assert (table.texts, table.concepts) == (whole.texts, whole.concepts)
+        assert_array_equal(table.truth, whole.truth)
+        assert_array_equal(table.known, whole.known)
+    assert set(text_table(tmp_path / "parts").digests) == {"part-0.parquet", "part-1.parquet"}
+    plain = tmp_path / "lines.txt"
+    plain.write_text("a cat\n\na dog, and more\n")
+    assert text_table(plain).texts == ("a cat", "a dog, and more")
 
 
 def test_texts_with_line_breaks_and_packed(tmp_path: Path) -> None:
@@ -51,7 +75,7 @@ def test_texts_with_line_breaks_and_packed(tmp_path: Path) -> None:
         ("a.csv", "text\n \n", "no text"),
         ("a.jsonl", "[1]", "list in a line"),
         ("a.jsonl", "{", "broken JSON"),
-        ("a.txt", "text", "another kind of file"),
+        ("a.pdf", "text", "another kind of file"),
     ],
 )
 def test_what_is_no_table_is_refused(tmp_path: Path, name: str, content: str, reason: str) -> None:

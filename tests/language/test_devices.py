@@ -1,12 +1,15 @@
 """The hot path stays on the device: tensors without values refuse what needs the host."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from theodolite.language.dictionaries.torch_codes import DeviceDictionary, TopCodes
+from theodolite.language.models import chance_draws, splice
 from theodolite.language.models.chance_draws import RandomRows, Spread, _largest
+from theodolite.language.models.hooked import HookedModel
 
 torch = pytest.importorskip("torch")
 HIDDEN = np.random.default_rng(0).normal(size=(50, 12)).astype(np.float32)
@@ -44,3 +47,55 @@ def test_half_precision_activates_nearly_the_same_latents() -> None:
         active.append(dense.scatter(1, codes.indices, codes.values) > 0)
     same = (active[0] & active[1]).sum() / active[0].sum()
     assert same > 0.9, same  # of 250 codes; a near tie at the fifth place may go either way
+
+
+class Block(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.matrix = torch.nn.Parameter(torch.empty(12, 12))
+
+    def forward(self, hidden: Any) -> Any:
+        return hidden @ self.matrix
+
+
+class Small(torch.nn.Module):
+    """Words, a block whose output is looked at, and logits; without values."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = torch.nn.Parameter(torch.empty(30, 12))
+        self.block = Block()
+
+    def forward(self, input_ids: Any, **_: Any) -> Any:
+        hidden = self.block(torch.nn.functional.embedding(input_ids, self.words))
+        return SimpleNamespace(logits=hidden.relu() @ self.words.T)
+
+
+def test_network_codes_and_draws_leave_the_device_in_one_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On a device without values, mixing devices or reading a number off one raises."""
+    copied = []
+
+    def to_host(tensor: Any) -> np.ndarray:
+        copied.append((tensor.device.type, tensor.numel()))
+        return np.zeros(tuple(tensor.shape), str(tensor.dtype).removeprefix("torch."))
+
+    for module in (splice, chance_draws):
+        monkeypatch.setattr(module, "to_host", to_host)
+    source = RandomRows(0, 1, 64).as_dictionary(HIDDEN, Spread.of(HIDDEN), 5)
+    copied.clear()
+    ids = [[1, 2, 3], [4, 5], [6, 7, 8, 9]]
+    network = HookedModel(Small().to("meta"), "block", start=0)
+    own = DeviceDictionary(source, "meta")
+    losses = splice.compute_next_token_losses(
+        network, ids, {"spliced": splice.splice_dictionary(own)}
+    )
+    starts = np.array([0, 20, 35, 50])
+    rows, spread = RandomRows(0, 2, 64), Spread.of(HIDDEN)
+    chance_draws.pooled_draw(rows, HIDDEN, starts, spread, 5, device="meta", block=16)
+    assert set(losses) == {"loss", "loss_spliced", "divergence_spliced"}
+    assert {device for device, _ in copied} == {"meta"}
+    # a mask and a number for each place of three texts, then 5 codes of each token
+    assert [n for _, n in copied[-2:]] == [50 * 5] * 2
+    assert all(n == 3 * 5 for _, n in copied[:-2])

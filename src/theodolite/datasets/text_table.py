@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +11,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Int
 
-from theodolite._storage.paths import sha256_of
+from theodolite._storage.paths import confined, sha256_of
+from theodolite._storage.tables import read_parquet
 from theodolite._storage.text import MEBIBYTE, read_json_lines, read_text
 from theodolite.datasets.labeled_texts import FEWEST, LONGEST
 from theodolite.errors import EvidenceError, UnsafeInputError, did_you_mean, printable
@@ -21,6 +23,8 @@ FLAGS = {"0": 0, "1": 1, "false": 0, "true": 1, "": -1}
 """What a cell of a concept may hold, and what it stands for: no, yes, not known."""
 LINES = (".jsonl", ".jsonl.gz", ".ndjson")
 TABLES = (".csv", ".csv.gz", ".csv.zst")
+PARQUET = ".parquet"
+PLAIN = (".txt", ".txt.gz")
 Cells = dict[str, str]
 
 
@@ -51,17 +55,18 @@ def text_table(
     document_column: str = "document",
     concepts: Sequence[str] | None = None,
 ) -> TextTable:
-    """A CSV file or one of JSON lines with a column of texts.
+    """Return the texts of a table with a column of texts, or of a file with a text in each line.
 
     Args:
-        path: ``.csv``, ``.csv.gz``, ``.csv.zst``, ``.jsonl`` or ``.jsonl.gz``.
+        path: ``.csv``, ``.csv.gz``, ``.csv.zst``, ``.jsonl``, ``.jsonl.gz``, ``.parquet`` or a
+            folder of such Parquet files, ``.txt`` or ``.txt.gz``.
         text_column: Where the texts are.
         document_column: If there is such a column: which document a text is from. Texts of one
             document are not independent.
         concepts: Columns that say whether a concept is in the text, by 1, 0, or nothing where it
             is not known; else every column that holds nothing but these.
     """
-    rows = list(_rows(path))
+    rows = list(_rows(path, text_column))
     columns = list(dict.fromkeys(name for row in rows for name in row))
     if text_column not in columns:
         got = f"columns {', '.join(map(repr, columns))}"[:300]
@@ -89,7 +94,7 @@ def text_table(
         states >= 0,
         _documents(filled, document_column) if document_column in columns else None,
         _notes((len(rows) - len(filled), long, broken), few, other),
-        {path.name: sha256_of(path)},
+        {file.name: sha256_of(file) for file in _files(path)},
     )
 
 
@@ -154,16 +159,28 @@ def _state(row: Cells, name: str) -> int:
     return -1 if flag is None else flag
 
 
-def _rows(path: Path) -> Iterator[Cells]:
-    what = f"texts {path.name!r}"
-    if not path.is_file():
-        raise UnsafeInputError(what, "no such file", f"a file {' or '.join((*TABLES, *LINES))}")
-    if path.name.lower().endswith(LINES):
+def _files(path: Path) -> list[Path]:
+    """Return a file, or the Parquet files of a folder in order of their names."""
+    return [confined(path, own.name) for own in sorted(path.glob(f"*{PARQUET}"))] or [path]
+
+
+def _rows(path: Path, text_column: str) -> Iterator[Cells]:
+    what, known = f"texts {path.name!r}", " or ".join((*TABLES, *LINES, PARQUET, *PLAIN))
+    files = _files(path)
+    if not files[0].is_file():
+        raise UnsafeInputError(what, "no such file", f"a file {known}")
+    name = files[0].name.lower()
+    if name.endswith(LINES):
         rows = _of_lines(path, what)
-    elif path.name.lower().endswith(TABLES):
+    elif name.endswith(TABLES):
         rows = _of_table(path, what)
+    elif name.endswith(PARQUET):
+        rows = itertools.chain.from_iterable(map(_of_parquet, files))
+    elif name.endswith(PLAIN):
+        lines = read_text(path, "texts", MOST_BYTES).splitlines()
+        rows = ({text_column: line} for line in lines)
     else:
-        raise UnsafeInputError(what, "another kind of file", " or ".join((*TABLES, *LINES)))
+        raise UnsafeInputError(what, "another kind of file", known)
     for number, row in enumerate(rows):
         if number >= MOST_TEXTS:
             raise UnsafeInputError(what, "more rows", f"at most {MOST_TEXTS:,}")
@@ -196,6 +213,12 @@ def _of_lines(path: Path, what: str) -> Iterator[Cells]:
         if not isinstance(row, dict):
             raise UnsafeInputError(what, f"{type(row).__name__} in a line", "an object")
         yield {name: _cell(value) for name, value in row.items()}
+
+
+def _of_parquet(path: Path) -> Iterator[Cells]:
+    columns = read_parquet(path, "texts")
+    for row in zip(*columns.values(), strict=True):
+        yield {name: _cell(value) for name, value in zip(columns, row, strict=True)}
 
 
 def _cell(value: Any) -> str:

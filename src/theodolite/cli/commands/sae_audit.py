@@ -16,7 +16,7 @@ from theodolite.errors import UnsafeInputError
 def sae_audit(
     model: Annotated[Path, argument("Folder of transformers, or a .gguf file")],
     module: Annotated[str, option("Module to explain, such as model.layers.5")],
-    texts: Annotated[Path, option("Texts with a 0/1 column per concept (.csv, .jsonl)")],
+    texts: Annotated[Path, option("Texts, 0/1 columns of concepts (.csv, .jsonl, .parquet)")],
     out: opt.Out,
     sae: Annotated[
         Path | None, option("Folder or file of an SAE. Default: train a small one")
