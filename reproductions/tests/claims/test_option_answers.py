@@ -59,13 +59,22 @@ def planted_units(folder: Path) -> None:
     }  # fmt: skip
     units = {"unit": table["unit"][:UNITS], "specialized": [True] * UNITS}
     (folder / "tables").mkdir()
-    scored = {key: column for key, column in table.items() if key != "alternative"}
     ways = (*LENGTHS, "chosen by detection", "stopped by detection")
-    rows = [row for row, way in enumerate(table["formulas"][: 4 * UNITS]) if way == "as scored"]
-    scores = {key: [column[row] for _ in ways for row in rows] for key, column in scored.items()}
-    scores["formulas"] = [way for way in ways for _ in rows]
-    scores["images"] = random.integers(5, 500, len(scores["unit"])).tolist()
-    named = {"formula_scores": scores, "alternatives": table, "tolerances": tolerances, "specialized": examples,
+
+    def scored(name: str) -> dict[str, list[Any]]:
+        """Each way to choose formulas, as the formulas of three of an alternative."""
+        rows = [row for row, way in enumerate(table["formulas"])
+                if (way, table["alternative"][row]) == ("as scored", name)]  # fmt: skip
+        scores = {
+            key: [column[row] for _ in ways for row in rows]
+            for key, column in table.items() if key != "alternative"
+        }  # fmt: skip
+        scores["formulas"] = [way for way in ways for _ in rows]
+        scores["images"] = random.integers(5, 500, len(scores["unit"])).tolist()
+        return scores
+
+    named = {"formula_scores": scored(detection_options.BEFORE),
+             "own_formula_scores": scored(detection_options.NETWORK), "alternatives": table, "tolerances": tolerances, "specialized": examples,
              "units": units}  # fmt: skip
     for name, content in named.items():
         write_parquet(folder / "tables" / f"{name}.parquet", content)
@@ -83,8 +92,11 @@ def test_moves_of_a_dissection(tmp_path: Path) -> None:
     assert closer.low > 0, "without noise the correlation is higher"
     assert ("P003-F0-01", "network") not in by, "accuracy touches correlations only"
     tolerance, kinds, *cells = answers
-    assert cells and not any(cell.nearest for cell in cells)
     assert all(cell.settings["data"] == "pets alone" for cell in cells)
+    nearest = {cell.entry for cell in cells if cell.nearest}
+    assert {"P003-F0-05", "P003-F0-09", "P003-T2-01"} <= nearest
+    assert all(cell.settings["accuracy"] == "network" for cell in cells if cell.nearest)
+    assert not [cell for cell in cells if cell.entry == "P003-F0-01" and cell.nearest]
     assert tolerance.entry == "P003-F0-16" and tolerance.ours["mean length"] == 2
     assert tolerance.ours["one concept"] == 50
     assert kinds.ours == {

@@ -162,7 +162,7 @@ def test_the_commands(tmp_path: Path) -> None:
                                    "--json").stdout)  # fmt: skip
     assert {row["state"] for row in tables} == {"printed table"} and len(tables) == 21
     shown = theodolite("papers", "findings", "show", "P003-F0-06").stdout
-    assert shown.count("cell ") >= 8 and "accuracy of a ridge probe" in shown
+    assert shown.count("cell ") >= 8 and "accuracy probe" in shown
     none = json.loads(
         theodolite("papers", "findings", "status", "--results", tmp_path, "--json").stdout
     )

@@ -53,7 +53,7 @@ def tables(root: Path) -> dict[str, dict[str, list[Any]]]:
     classes = mask_folder(root / "masks").classes
     alternatives = {
         "as scored": {}, "beam 1": {"beam": 1}, "at or above": {"active": "at or above"},
-        "clipped": {"activation": "clipped at 6"}, "network": {"accuracy": "network"},
+        "clipped": {"activation": "clipped at 6"},
     }  # fmt: skip
     spec = RunSpec.model_validate({
         "name": "alternatives", "dataset": {"name": "mask_folder", "root": "masks"},
@@ -68,7 +68,8 @@ def tables(root: Path) -> dict[str, dict[str, list[Any]]]:
     out = root / "out"
     out.mkdir()
     run(spec, RunPaths(root, out, root / "cache"))
-    names = ("alternatives", "tolerances", "specialized", "formula_scores", "units")
+    names = ("alternatives", "tolerances", "specialized", "formula_scores", "own_formula_scores",
+             "units")  # fmt: skip
     return {name: read_parquet(out / "tables" / f"{name}.parquet") for name in names}
 
 
@@ -87,10 +88,9 @@ def test_units_under_other_choices(tables: dict[str, Any]) -> None:
     wide, narrow = (of(others, "iou", alternative=name, formulas="as scored")
                     for name in ("as scored", "beam 1"))  # fmt: skip
     assert all((a or 0) >= (b or 0) - 1e-12 for a, b in zip(wide, narrow, strict=True))
-    own, probe = (of(others, "accuracy_either", alternative=name, formulas="as scored")
-                  for name in ("network", "as scored"))  # fmt: skip
-    assert own != probe
-    assert of(others, "iou", alternative="network") == of(others, "iou", alternative="as scored")
+    own = tables["own_formula_scores"]
+    assert own["accuracy_either"] != each["accuracy_either"]
+    assert (own["iou"], own["formulas"]) == (each["iou"], each["formulas"])
 
 
 def test_the_networks_own_accuracy(root: Path) -> None:

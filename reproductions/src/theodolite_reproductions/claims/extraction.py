@@ -25,7 +25,11 @@ from theodolite_reproductions.claims.answers.alignment_run import (
 )
 from theodolite_reproductions.claims.answers.bottleneck_scores import COMPARED
 from theodolite_reproductions.claims.answers.detection import detection_answers
-from theodolite_reproductions.claims.answers.detection_options import lite_answers, option_answers
+from theodolite_reproductions.claims.answers.detection_options import (
+    facade_answers,
+    lite_answers,
+    option_answers,
+)
 from theodolite_reproductions.claims.answers.leakage import (
     embedding_answers,
     leakage_answers,
@@ -83,6 +87,7 @@ OF_RUNS: dict[str, Callable[[Path], Answers]] = {
     "accepted_own_words": own_words_answers,
     "accepted_text_variants": variant_answers,
     "detection_options": option_answers,
+    "detection_monumai_lite0": facade_answers,
     **{f"detection_lite{size}_pets": partial(lite_answers, size=size) for size in (1, 2)},
 }
 OF_SWEEPS: dict[str, Callable[[SweepRecord], Answers]] = {

@@ -53,7 +53,9 @@ def plan_of(known: Iterable[EntryStatus], protocol: str) -> tuple[EntryPlan, ...
 
 def _plan(status: EntryStatus) -> EntryPlan:
     entry = status.entry
-    answer = next((own for own in status.answers if own.nearest), None)
+    nearest = [cell for cell in status.cells if cell.answer.nearest]
+    own = sorted(nearest, key=lambda cell: cell.protocol != entry.protocol)
+    answer = own[0].answer if own else None
     units = None if answer is None else answer.n
     detectable = None if answer is None else answer.min_detectable_effect
     smallest = entry.effect or entry.test.margin

@@ -77,7 +77,7 @@ class StandIns(PaperPart):
     inputs: StandIn
     quantity: StandIn
     entries: tuple[str, ...] = ()
-    """The quantity is a stand-in for these alone; for all, where there are none."""
+    """Entries that ``quantity`` holds for; for all, where there are none."""
     unless: dict[str, str] = Field(default_factory=dict)
     """A setting whose cells have the paper's own quantity."""
     only: str = ""
@@ -195,4 +195,4 @@ def printed_digest(paper: str) -> str:
 def stand_ins() -> dict[str, StandIns]:
     """What takes the place of the paper's material, by protocol."""
     with as_file(files("theodolite_reproductions.claims") / "stand_ins.yaml") as path:
-        return {name: StandIns(**own) for name, own in read_yaml(path, "stand-ins").items()}
+        return {name: StandIns(**own) for name, own in read_yaml(path, "fields of results").items()}

@@ -130,9 +130,9 @@ class EntryStatus:
         return named.get(self.state, self.state)
 
     def stand_ins(self) -> dict[str, dict[str, str]]:
-        """What took the place of the paper's material, by protocol and field."""
-        others = [cell for cell in reversed(self.cells) if cell.protocol != PRINTED]
-        return {cell.protocol: self.fields(cell) for cell in others}
+        """What took the place of the paper's material in cells that decide, by protocol."""
+        others = self.measured or [cell for cell in self.cells if cell.protocol != PRINTED]
+        return {cell.protocol: self.fields(cell) for cell in reversed(others)}
 
     def fields(self, cell: EntryCell) -> dict[str, str]:
         """What took the place of the paper's material in a cell, by field."""

@@ -175,12 +175,14 @@ def stand_ins(status: EntryStatus) -> str:
 
 
 def ours(status: EntryStatus) -> str:
-    """Our effect in the cell nearest to the paper, of those that decide, and our figures."""
+    """Our effect in the cells nearest to the paper, of those that decide, and our figures."""
     deciding = [cell.answer for cell in status.measured or status.printed] or list(status.answers)
     if not deciding:
         return ""
-    answer = next((answer for answer in deciding if answer.nearest), deciding[0])
-    return "; ".join(part for part in (interval(answer), figures(answer.ours)) if part)
+    nearest = [answer for answer in deciding if answer.nearest] or deciding[:1]
+    if len(nearest) > 1:  # one of each network
+        return "; ".join(f"{interval(own)} ({own.settings['network']})" for own in nearest)
+    return "; ".join(part for part in (interval(nearest[0]), figures(nearest[0].ours)) if part)
 
 
 def settings(answer: EntryAnswer) -> str:

@@ -36,8 +36,6 @@ class DissectionAlternative:
     """Of values that equal the threshold."""
     activation: Literal["as captured", "clipped at 6"] = "as captured"
     """``clipped at 6``: what ReLU6 makes of maps that were captured before it."""
-    accuracy: Literal["probe", "network"] = "probe"
-    """``network``: its own first class, on images of the classes that it knows."""
 
     @property
     def same_units(self) -> bool:

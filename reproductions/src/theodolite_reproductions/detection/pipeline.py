@@ -60,6 +60,11 @@ class DissectionStudyPipeline(DissectionPipeline):
         variants = _variants(formula_search, finished.formulas)
         scores = formula_scores(result.atoms, result.units, variants, fires, right)
         tables = {"formula_scores": scores, "correlations": correlations(scores)}
+        if self.network_classes:
+            own = self._own_accuracy(finished)
+            tables["own_formula_scores"] = formula_scores(
+                result.atoms, result.units, variants, fires, *own
+            )
         if self.tolerances:
             formulas = tolerated(formula_search, self.tolerances)
             tables["tolerances"] = tolerance_table(
@@ -81,7 +86,7 @@ class DissectionStudyPipeline(DissectionPipeline):
         alternative: DissectionAlternative,
     ) -> Table:
         result, maps = finished.result, finished.maps
-        units, limits, peak, among = result.units, result.limits, result.peak, None
+        units, limits, peak = result.units, result.limits, result.peak
         settings = replace(self, **alternative.get_settings())
         if not alternative.same_units:
             limits, peak = settings.compute_thresholds(maps, alternative.changed)
@@ -94,10 +99,8 @@ class DissectionStudyPipeline(DissectionPipeline):
         formula_search = finished.formula_search
         if not alternative.same_search:
             formula_search = search(result.atoms, units, settings.get_beam(self.lengths))
-        if alternative.accuracy == "network":
-            right, among = self._own_accuracy(finished)
         ways = four_ways(formula_search, self.length)
-        return formula_scores(result.atoms, units, ways, peak > limits, right, among)
+        return formula_scores(result.atoms, units, ways, peak > limits, right)
 
     def _own_accuracy(
         self, finished: FinishedDissection

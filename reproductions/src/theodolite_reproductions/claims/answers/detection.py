@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -41,12 +42,10 @@ class UnitScores:
     units: dict[str, list[Any]]
 
     @classmethod
-    def read(cls, folder: Path) -> "UnitScores":
+    def read(cls, folder: Path, table: str = "formula_scores") -> "UnitScores":
         """From the tables of a run."""
-        tables = folder / "tables"
-        return cls(
-            read_parquet(tables / "formula_scores.parquet"), read_parquet(tables / "units.parquet")
-        )
+        names = (table, "units")
+        return cls(*(read_parquet(folder / "tables" / f"{name}.parquet") for name in names))
 
     @cached_property
     def resamples(self) -> UnitResamples:
@@ -76,12 +75,15 @@ class UnitScores:
 def detection_answers(folder: Path) -> tuple[list[EntryAnswer], list[OptionMove]]:
     """What the run says of Makinwa et al. (2022)."""
     scores = UnitScores.read(folder)
-    answers = [
-        *_higher(scores), *_by_length(scores), *_correlations(scores), *_closer(scores),
-        *_differences(scores),
-        *_tables(scores), *_chosen(scores),
-    ]  # fmt: skip
-    return answers, list(_moves(scores))
+    own = chain(_higher(scores), _by_length(scores), accuracy_answers(scores), _chosen(scores))
+    return list(own), list(_moves(scores))
+
+
+def accuracy_answers(scores: UnitScores) -> list[EntryAnswer]:
+    """What goes with accuracy on a unit's images."""
+    return list(
+        chain(_correlations(scores), _closer(scores), _differences(scores), _tables(scores))
+    )
 
 
 def _higher(scores: UnitScores) -> Iterator[EntryAnswer]:

@@ -1,6 +1,7 @@
 """What choices that Makinwa et al. (2022) leaves open move, from units under each of them."""
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,10 @@ from theodolite_reproductions.claims.answers.detection import (
     STOPPED,
     THREE,
     UnitScores,
+    accuracy_answers,
     detection_answers,
 )
-from theodolite_reproductions.claims.answers.resampled import (
-    Draws,
-    answer_from,
-    compute_percentile_ends,
-)
+from theodolite_reproductions.claims.answers.resampled import Draws, compute_percentile_ends
 from theodolite_reproductions.claims.results import EntryAnswer, OptionMove
 
 BEFORE = "as scored"
@@ -38,30 +36,33 @@ OPTIONS = {
 AFTER = {"clipped": "after it", "clipped, at or above": "after it, at or above the threshold"}
 DETECTION = "detection_accuracy"
 PETS = {"data": "pets alone"}
-ACCURACY, CORRELATIONS = ("network",), ("P003-F0-05", "P003-F0-06")
+NETWORK, CORRELATIONS = "network", ("P003-F0-05", "P003-F0-06")
 """Whose accuracy it is touches correlations only."""
+OWN = "own_formula_scores"
 
 
 def option_answers(folder: Path) -> tuple[list[EntryAnswer], list[OptionMove]]:
     """Moves of Table 1, of the correlations and of stopping; figures of two entries beside."""
     tables = {name: read_parquet(folder / "tables" / f"{name}.parquet")
               for name in ("alternatives", "tolerances", "specialized", "units")}  # fmt: skip
-    before = _effects(_under(tables["alternatives"], tables["units"], BEFORE))
+    before = _effects(_under(tables, BEFORE))
     moves = []
     for name, (option, label) in OPTIONS.items():
-        after = _effects(_under(tables["alternatives"], tables["units"], name))
+        own = name == NETWORK
+        scores = UnitScores.read(folder, OWN) if own else _under(tables, name)
+        after = _effects(scores)
         moves += [
             OptionMove(
                 option=option, entry=entry, before=label, after=AFTER.get(name, name),
                 value=float(change[0]), low=ends[0], high=ends[1],
             )
             for entry, draws in after.items()
-            if name not in ACCURACY or entry in CORRELATIONS
+            if not own or entry in CORRELATIONS
             for change in [draws - before[entry]]
             if not np.isnan(change[0])
             for ends in [compute_percentile_ends(change)]
         ]  # fmt: skip
-    figures = [*_tolerances(tables), _specialized(tables["specialized"]), *_own_accuracy(tables)]
+    figures = [*_tolerances(tables), _specialized(tables["specialized"])]
     return [*figures, *pets_answers(folder, "EfficientNet-lite0")], moves
 
 
@@ -72,14 +73,33 @@ def lite_answers(folder: Path, size: int) -> tuple[list[EntryAnswer], list[Optio
 
 def pets_answers(folder: Path, network: str) -> list[EntryAnswer]:
     """The headline cells of a dissection on pets alone, and the same correlations given the number
-    of images, as further cells of their entries."""
-    return [
-        answer.model_copy(
-            update={"nearest": False, "settings": answer.settings | PETS | {"network": network}}
-        )
+    of images, as further cells of their entries. Accuracy is that of the network and of a probe."""
+    return own_answers(folder, PETS | {"network": network}, probe=True)
+
+
+def facade_answers(folder: Path) -> tuple[list[EntryAnswer], list[OptionMove]]:
+    """Of the network that was trained on facades."""
+    cells = {"data": "facades, test images", "network": "monumai-lite0"}
+    return own_answers(folder, cells, probe=False), []
+
+
+def own_answers(folder: Path, cells: dict[str, str], *, probe: bool) -> list[EntryAnswer]:
+    """Correlations with the network's own accuracy, and all else."""
+    own = accuracy_answers(UnitScores.read(folder, OWN))
+    of_accuracy = {answer.entry for answer in own}
+    others = [
+        (answer, {} if answer.entry not in of_accuracy else {"accuracy": "probe"})
         for answer in detection_answers(folder)[0]
-        if answer.nearest or _given_images(answer)
+        if probe or answer.entry not in of_accuracy
     ]
+    return [
+        answer.model_copy(update={
+            "nearest": answer.nearest and setting.get("accuracy") == NETWORK,
+            "settings": answer.settings | cells | setting,
+        })
+        for answer, setting in chain(others, ((answer, {"accuracy": NETWORK}) for answer in own))
+        if answer.nearest or _given_images(answer)
+    ]  # fmt: skip
 
 
 def _given_images(answer: EntryAnswer) -> bool:
@@ -91,7 +111,8 @@ def _given_images(answer: EntryAnswer) -> bool:
     )
 
 
-def _under(table: dict[str, list[Any]], units: dict[str, list[Any]], name: str) -> UnitScores:
+def _under(tables: dict[str, dict[str, list[Any]]], name: str) -> UnitScores:
+    table, units = tables["alternatives"], tables["units"]
     rows = [row for row, other in enumerate(table["alternative"]) if other == name]
     return UnitScores({key: [column[row] for row in rows] for key, column in table.items()}, units)
 
@@ -112,18 +133,6 @@ def _effects(scores: UnitScores) -> dict[str, Draws]:
         "P003-F0-06": scores.r(THREE, DETECTION, SETS["intersection"]),
         "P003-F0-14": PER_CENT * scores.resamples.mean(np.where(length > 0, length == 1, np.nan)),
     }
-
-
-def _own_accuracy(tables: dict[str, dict[str, list[Any]]]) -> Iterator[EntryAnswer]:
-    """The correlations with the accuracy of the network itself, on classes that it has."""
-    scores = _under(tables["alternatives"], tables["units"], "network")
-    cell = PETS | {"network": "EfficientNet-lite0", "accuracy": "network", "control": "none"}
-    for entry, where, met in (("P003-F0-05", "union", "either"),
-                              ("P003-F0-06", "intersection", "present")):  # fmt: skip
-        r = scores.r(THREE, DETECTION, SETS[where])
-        settings = cell | {"formulas": "formula of three", "images": met}
-        n, ours = scores.n(THREE, DETECTION, SETS[where]), {"r": float(r[0])}
-        yield answer_from(entry, r, scores.resamples, n, settings, ours)
 
 
 def _tolerances(tables: dict[str, dict[str, list[Any]]]) -> Iterator[EntryAnswer]:
