@@ -100,9 +100,9 @@ def main() -> None:
     start = time.perf_counter()
     expected = plain(few)
     theirs = (time.perf_counter() - start) / len(few)
-    found = float(ConceptLocation.of(few, alpha=(1,), top=(5,)).value()[0, 0])
-    print(f"same number both ways on {len(few)} images: {found:.6f} and {expected:.6f}")
-    assert abs(found - expected) < 1e-9
+    result = float(ConceptLocation.of(few, alpha=(1,), top=(5,)).value()[0, 0])
+    print(f"same number both ways on {len(few)} images: {result:.6f} and {expected:.6f}")
+    assert abs(result - expected) < 1e-9
     print(f"all three regions and lengths at once, scores {values.round(3).tolist()}")
     print(f"ratio to upsampling and sorting: {theirs / (ours / len(whole)):.1f}")
 

@@ -68,9 +68,9 @@ def timed(
     seconds = []
     for _ in range(repeats):
         start = clock()
-        found = work()
+        result = work()
         seconds.append(clock() - start)
-    return found, float(np.median(seconds))
+    return result, float(np.median(seconds))
 
 
 on_one_core = partial(timed, clock=time.process_time)
@@ -295,9 +295,9 @@ def run_package(
     with contextlib.redirect_stdout(io.StringIO()):
         pipe.send(on_one_core(partial(information, masks, folder))[1])
         for unit, work in zip([*bits, bits[0]], works, strict=True):
-            found, seconds = on_one_core(work)
-            iou = overlap(formula=found, masks=masks, bitmaps=unit)
-            pipe.send((str(found), float(iou), seconds))
+            result, seconds = on_one_core(work)
+            iou = overlap(formula=result, masks=masks, bitmaps=unit)
+            pipe.send((str(result), float(iou), seconds))
 
 
 def against_package(made: Prepared, n_units: int, limit: float) -> float:

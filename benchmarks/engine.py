@@ -111,19 +111,19 @@ def scores(sources: Mapping[str, StoredShards], workers: Workers) -> str:
 
 def counts(maps: PlantedMaps, workers: Workers) -> str:
     """A digest of all counts of a dissection."""
-    found = dissect_shards(maps, workers)
-    digest = hashlib.sha256(found.limits.tobytes())
-    for shard in found.evidence():
+    result = dissect_shards(maps, workers)
+    digest = hashlib.sha256(result.limits.tobytes())
+    for shard in result.evidence():
         digest.update(compute_evidence_digest(shard).encode())
     return digest.hexdigest()[:16]
 
 
 def timed(name: str, work: Callable[[], str]) -> tuple[float, str]:
     started = time.perf_counter()
-    found = work()
+    result = work()
     seconds = time.perf_counter() - started
-    print(f"{name:34} {seconds:8.1f} s   {found}", flush=True)
-    return seconds, found
+    print(f"{name:34} {seconds:8.1f} s   {result}", flush=True)
+    return seconds, result
 
 
 def kept(pool: TaskPool, folder: Path, progress: Any = None) -> WorkerPool:
@@ -145,10 +145,10 @@ def main() -> None:
     bare = {name: Bare(**vars(one)) for name, one in sources.items()}
     maps = PlantedMaps(n_images=given.samples, n_units=32, n_concepts=24)
     ledger = root / "pieces"
-    found: dict[str, list[tuple[float, str]]] = {}
+    result: dict[str, list[tuple[float, str]]] = {}
 
     def run(name: str, work: Callable[[], str]) -> None:
-        found.setdefault(name, []).append(timed(name, work))
+        result.setdefault(name, []).append(timed(name, work))
 
     for _ in range(given.repeats):
         run("plain loop", lambda: scores(bare, SerialWorkers()))
@@ -171,12 +171,12 @@ def main() -> None:
     for kind in ("dissection", ""):
         digests = {
             digest
-            for name, runs in found.items()
+            for name, runs in result.items()
             if name.startswith("dissection") == bool(kind)
             for _, digest in runs
         }
         print(f"{kind or 'scores'}: {'equal' if len(digests) == 1 else 'DIFFERENT'} bytes")
-    best = {name: min(seconds for seconds, _ in runs) for name, runs in found.items()}
+    best = {name: min(seconds for seconds, _ in runs) for name, runs in result.items()}
     if given.faults:
         lost = best["Ray, three nodes, one killed"] / best["Ray, three nodes"]
         print(f"a node killed: {lost:.3f}")

@@ -52,18 +52,18 @@ def main() -> None:
                 }
             )  # fmt: skip
             started = time.monotonic()
-            found = rehearse(
+            result = rehearse(
                 spec, RunPaths(root, root / "dry", root / "dry"), engine=engine, overwrite=False
             )
-            assert found is not None
+            assert result is not None
             rehearsed = time.monotonic() - started
             started = time.monotonic()
             run(spec, RunPaths(root, root / "run", root / "run"), engine=engine, overwrite=False)
             wall = time.monotonic() - started
-        factors.append(wall / found.wall())
+        factors.append(wall / result.wall())
         figures = {
             "samples": n, "concepts": concepts, "metrics": list(metrics),
-            "estimate": round(found.wall(), 2), "of_that_starting": round(found.start_seconds, 2),
+            "estimate": round(result.wall(), 2), "of_that_starting": round(result.start_seconds, 2),
             "wall": round(wall, 2),
             "rehearsal": round(rehearsed, 2), "factor": round(factors[-1], 2),
         }  # fmt: skip

@@ -68,12 +68,12 @@ def surrogates(n: int) -> Iterator[SurrogateEvidence]:
 
 def written(folder: Path, n: int) -> tuple[StoredShards, StoredShards]:
     """Both in a folder, written once."""
-    found = []
+    result = []
     for name, batches in (("location", locations(n)), ("surrogate", surrogates(n))):
         place = folder / f"{name}-{n}"
         if not is_stored(place):
             with EvidenceWriter(place, PIECE) as writer:
                 for batch in batches:
                     writer.add(batch)
-        found.append(stored(place))
-    return found[0], found[1]
+        result.append(stored(place))
+    return result[0], result[1]

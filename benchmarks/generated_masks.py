@@ -68,7 +68,7 @@ class Generated:
         strength = np.zeros((self.n_concepts + 1, units), np.float32)
         for u, concepts in enumerate(liked):
             strength[concepts + 1, u] = random.uniform(1.0, 4.0, len(concepts))
-        found = np.empty((self.n_images, units, side, side), np.float16)
+        result = np.empty((self.n_images, units, side, side), np.float16)
         scenes = self.scenes()
         middles = ((np.arange(side) + 0.5) * GRID / side).astype(int)
         for image, maps in enumerate(self.layers()):
@@ -76,5 +76,5 @@ class Generated:
             signal = strength[maps[:, middles][:, :, middles]].sum(axis=0)
             signal += strength[scenes[image][0] + 1]
             drawn = noise.standard_normal((units, side, side), dtype=np.float32)
-            found[image] = np.abs(drawn) * 0.7 + signal.transpose(2, 0, 1)
-        return found
+            result[image] = np.abs(drawn) * 0.7 + signal.transpose(2, 0, 1)
+        return result

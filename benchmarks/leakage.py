@@ -52,8 +52,8 @@ def authors_pair(x: np.ndarray, y: np.ndarray, k: int = 3) -> float:
     n_x, n_y = (
         KDTree(v, metric="chebyshev").query_radius(v, reach, count_only=True) for v in (x, y)
     )
-    found = digamma(len(x)) + digamma(k) - digamma(n_x).mean() - digamma(n_y).mean()
-    return float(max(found, 0.0))
+    result = digamma(len(x)) + digamma(k) - digamma(n_x).mean() - digamma(n_y).mean()
+    return float(max(result, 0.0))
 
 
 def authors_column(c: np.ndarray, d: np.ndarray, k: int = 3) -> float:
@@ -67,8 +67,8 @@ def authors_column(c: np.ndarray, d: np.ndarray, k: int = 3) -> float:
         reach[rows] = np.nextafter(nearest.kneighbors()[0][:, -1], 0)
         counts[rows] = rows.sum()
     m = KDTree(c).query_radius(c, reach, count_only=True)
-    found = digamma(len(c)) + digamma(near).mean() - digamma(counts).mean() - digamma(m).mean()
-    return float(max(found, 0.0))
+    result = digamma(len(c)) + digamma(near).mean() - digamma(counts).mean() - digamma(m).mean()
+    return float(max(result, 0.0))
 
 
 def ours(
@@ -77,11 +77,11 @@ def ours(
     """All pairs, all labels, and the true concepts' own information."""
     pairs = np.stack(np.triu_indices(values.shape[1], 1), axis=1)
     one = ConceptTerms(values, discrete=False, truth=truth, known=None)
-    found, counts = np.empty(len(pairs)), true_counts(one)
+    result, counts = np.empty(len(pairs)), true_counts(one)
     for block, terms in pair_terms(Columns(values), pairs):
-        found[block] = np.maximum(terms.mean(axis=1), 0)
+        result[block] = np.maximum(terms.mean(axis=1), 0)
         true_pair_terms(one, counts, pairs[block])
-    return found, np.maximum(ross_columns(values, labels).mean(axis=1), 0)
+    return result, np.maximum(ross_columns(values, labels).mean(axis=1), 0)
 
 
 def cpu_seconds(call: object) -> float:
@@ -107,10 +107,10 @@ def compared(n: int, k: int, n_labels: int, peers: int, *, saturated: bool) -> f
     authors, theirs = [], []
     pair_time = truth_time = sklearn_pair = 0.0
     best_ours = np.inf
-    found = column = np.zeros(0)
+    result = column = np.zeros(0)
     for part in np.array_split(some, 3):  # in turn, so that a busy neighbor slows all alike
         started = time.perf_counter()
-        found, column = ours(values, truth, labels)
+        result, column = ours(values, truth, labels)
         best_ours = min(best_ours, time.perf_counter() - started)
         for i, j in part:
             started = time.perf_counter()
@@ -130,7 +130,7 @@ def compared(n: int, k: int, n_labels: int, peers: int, *, saturated: bool) -> f
         seconds(lambda: mutual_info_classif(values[:, :columns], labels, random_state=0)) / columns
     )
     at = {tuple(pair): number for number, pair in enumerate(pairs.tolist())}
-    away = max(abs(found[at[tuple(p)]] - a) for p, a in zip(some.tolist(), authors, strict=True))
+    away = max(abs(result[at[tuple(p)]] - a) for p, a in zip(some.tolist(), authors, strict=True))
     away_column = np.abs(column[:columns] - theirs).max()
     per = len(some)
     whole = pair_time / per * len(pairs) + column_time * k + truth_time / per * len(pairs)

@@ -48,8 +48,8 @@ PRINTED, WIDE = tuple(range(5, 51, 5)), (5, 10, 20, 50, 100)
 def timed(work: Callable[[], Any]) -> tuple[float, Any]:
     """Seconds of the processor, and what was found."""
     started = time.process_time()
-    found = work()
-    return time.process_time() - started, found
+    result = work()
+    return time.process_time() - started, result
 
 
 def network() -> tuple[str, Callable[[np.ndarray], np.ndarray]]:
@@ -88,8 +88,8 @@ def values(curves: RemovalCurves, thresholds: Sequence[int]) -> tuple[np.ndarray
 
 
 def apart(printed: PrintedScores, curves: RemovalCurves, thresholds: Sequence[int]) -> float:
-    found = values(curves, thresholds)
-    pairs = zip((printed.sufficiency, printed.necessity), found, strict=True)
+    result = values(curves, thresholds)
+    pairs = zip((printed.sufficiency, printed.necessity), result, strict=True)
     return max(float(np.abs(a - b).max()) for a, b in pairs)
 
 
@@ -103,11 +103,11 @@ def filling_in(image: np.ndarray, random: np.random.Generator) -> list[str]:
     for name, relevance in (("scattered", noise), ("in patches", gaussian_filter(noise, 12))):
         removed = relevance >= np.quantile(relevance, 1 - 0.49)
         runs = (timed(lambda: impute_pixels(image, removed)) for _ in range(5))  # noqa: B023
-        ours, found = min(runs, key=first)
+        ours, result = min(runs, key=first)
         exact, wanted = timed(lambda: impute_pixels_exactly(image, removed))  # noqa: B023
         keep = torch.from_numpy((~removed).astype(np.float32))
         peer, _ = timed(lambda: NoisyLinearImputer(noise=0)(torch.from_numpy(image), keep))  # noqa: B023
-        error = np.abs(found - wanted).max() / np.ptp(image)
+        error = np.abs(result - wanted).max() / np.ptp(image)
         lines.append(
             f"49 % {name}: kernel {1e3 * ours:.1f} ms, factorisation {1e3 * exact:.0f} ms, ROAD's "
             f"own {1e3 * peer:.0f} ms; ratios {exact / ours:.1f} and {peer / ours:.1f}; largest "

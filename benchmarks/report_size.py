@@ -117,12 +117,12 @@ def opened(report: Path, path: str) -> dict[str, float]:
         begun = time.monotonic()
         page.goto(report.as_uri(), wait_until="commit")
         page.wait_for_selector(".explorer[data-ready] tbody tr", state="attached")
-        found = {"first rows, s": time.monotonic() - begun}
+        result = {"first rows, s": time.monotonic() - begun}
         page.evaluate(ACTS)
         for act in ("next", "last", "sort", "back", "name", "filter", "open"):
-            found[f"{act}, ms"] = answered(page, act)
+            result[f"{act}, ms"] = answered(page, act)
         browser.close()
-    return found
+    return result
 
 
 def measured(rows: int) -> dict[str, float]:
@@ -131,9 +131,9 @@ def measured(rows: int) -> dict[str, float]:
         folder = write_run(Path(place) / "run", rows)
         begun = time.monotonic()
         report = write_report(folder)
-        found = {"build, s": time.monotonic() - begun, "size, MB": report.stat().st_size / 1e6}
+        result = {"build, s": time.monotonic() - begun, "size, MB": report.stat().st_size / 1e6}
         path = shutil.which("chromium")
-        return found | (opened(report, path) if path else {})
+        return result | (opened(report, path) if path else {})
 
 
 def main() -> None:

@@ -24,9 +24,9 @@ def best_of(n: int, work: Callable[[], Any]) -> tuple[float, Any]:
     times = []
     for _ in range(n):
         started = time.perf_counter()
-        found = work()
+        result = work()
         times.append(time.perf_counter() - started)
-    return min(times), found
+    return min(times), result
 
 
 def surf(evidence: SurrogateEvidence, batch: int) -> tuple[float, float]:

@@ -22,7 +22,7 @@ values = np.stack([one.predict_proba(images)[:, 1] for one in detectors], axis=1
 head = LogisticRegression(C=100, fit_intercept=False, max_iter=2000)
 head.fit(values[train], labels[train])
 
-found = theodolite.audit(
+result = theodolite.audit(
     values=values[test],
     truth=truth[test],
     labels=labels[test],
@@ -31,5 +31,5 @@ found = theodolite.audit(
     class_truth=belongs.astype(float),
     concepts=list(CONCEPTS),
 )
-print(found)
-print("report:", found.report("digits.html"))
+print(result)
+print("report:", result.report("digits.html"))

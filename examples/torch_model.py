@@ -33,6 +33,6 @@ for _ in range(60):
     nn.functional.cross_entropy(network(images), labels).backward()
     optimizer.step()
 
-found = theodolite.audit(model=network.eval(), layer="3", data=DATA)
-print(found)
-print("report:", found.report("shapes.html"))
+result = theodolite.audit(model=network.eval(), layer="3", data=DATA)
+print(result)
+print("report:", result.report("shapes.html"))

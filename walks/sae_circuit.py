@@ -55,7 +55,7 @@ about = random.random(200) < 0.4
 tokens[about, random.integers(0, 5, about.sum())] = random.integers(1, 9, about.sum())
 
 network = theodolite.HookedModel(Network().eval(), "block", start=0)
-found = theodolite.causal_effects(
+result = theodolite.causal_effects(
     network,
     tokens.tolist(),
     Dictionary(),
@@ -63,8 +63,8 @@ found = theodolite.causal_effects(
     named={0: 0, 1: 0},
     targets={0: [ANSWER]},
 )
-for effect in found:
+for effect in result:
     print(effect.answer, "-", effect.sentence)
-assert [(effect.latent, effect.answer) for effect in found] == [
+assert [(effect.latent, effect.answer) for effect in result] == [
     (0, "yes"), (0, "yes"), (1, "no"), (1, "no"),
 ]  # fmt: skip

@@ -79,6 +79,6 @@ def unexplained(site: Path) -> Iterator[str]:
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
-    found = [*faults(folder), *unexplained(folder)]
-    sys.stdout.write("".join(f"{line}\n" for line in found))
-    sys.exit(bool(found))
+    result = [*faults(folder), *unexplained(folder)]
+    sys.stdout.write("".join(f"{line}\n" for line in result))
+    sys.exit(bool(result))

@@ -33,24 +33,24 @@ def images() -> Any:
 
 
 def test_integrated_gradients_are_summed_over_channels(network: Any, images: Any) -> None:
-    found = attr.IntegratedGradients(network).attribute(images, target=1, n_steps=8)
-    before = found.detach().clone()
-    evidence = saliency_evidence(found, predicted=torch.ones(5, dtype=torch.int64))
+    result = attr.IntegratedGradients(network).attribute(images, target=1, n_steps=8)
+    before = result.detach().clone()
+    evidence = saliency_evidence(result, predicted=torch.ones(5, dtype=torch.int64))
     naive = np.zeros((5, 8, 6))
-    for sample, channel, row, column in np.ndindex(*found.shape):
-        naive[sample, row, column] += float(found[sample, channel, row, column])
+    for sample, channel, row, column in np.ndindex(*result.shape):
+        naive[sample, row, column] += float(result[sample, channel, row, column])
     np.testing.assert_allclose(evidence.maps, naive, atol=1e-12)
     assert evidence.predicted.tolist() == [1] * 5
-    found.zero_()  # evidence does not follow the tensor
+    result.zero_()  # evidence does not follow the tensor
     np.testing.assert_allclose(evidence.maps.sum(), float(before.sum()), rtol=1e-5)
 
 
 def test_the_largest_channel_keeps_its_sign(network: Any, images: Any) -> None:
     given = images.clone().requires_grad_()
-    found = attr.Saliency(network).attribute(given, target=0, abs=False)
-    maps = joined_channels((found,), "largest")
+    result = attr.Saliency(network).attribute(given, target=0, abs=False)
+    maps = joined_channels((result,), "largest")
     for sample, row, column in np.ndindex(*maps.shape):
-        values = found[sample, :, row, column].tolist()
+        values = result[sample, :, row, column].tolist()
         assert maps[sample, row, column] == max(values, key=abs)
     assert (maps < 0).any()
 
@@ -64,9 +64,9 @@ def test_what_looks_only_at_the_object_is_found_to(images: Any) -> None:
         score = (batch**2 * mask).sum((1, 2, 3))
         return torch.stack([score, -score], dim=1)
 
-    found = attr.IntegratedGradients(planted).attribute(images, target=0, n_steps=20)
+    result = attr.IntegratedGradients(planted).attribute(images, target=0, n_steps=20)
     for masks, share in ((objects, 1.0), (~objects, 0.0)):
-        evidence = saliency_evidence(found, objects=masks)
+        evidence = saliency_evidence(result, objects=masks)
         assert relevance_mass(evidence.maps, evidence.objects) == pytest.approx(share)
 
 
@@ -81,8 +81,8 @@ def test_a_layers_map_is_brought_up_by_captum(network: Any, images: Any) -> None
 
 def test_features_are_maps_of_one_row() -> None:
     linear = torch.nn.Linear(7, 2)
-    found = attr.InputXGradient(linear).attribute(torch.ones(4, 7, requires_grad=True), target=1)
-    evidence = saliency_evidence(found)
+    result = attr.InputXGradient(linear).attribute(torch.ones(4, 7, requires_grad=True), target=1)
+    evidence = saliency_evidence(result)
     np.testing.assert_allclose(evidence.maps[:, 0], np.tile(linear.weight[1].tolist(), (4, 1)))
 
 

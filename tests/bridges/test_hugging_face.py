@@ -63,9 +63,9 @@ def _same(found: Any, n: int) -> None:
 
 def test_a_data_set_in_memory_becomes_a_folder(tmp_path: Path) -> None:
     given = _dataset()
-    found = concept_data(given, tmp_path / "new", concepts=CONCEPTS, group="farm")
-    _same(found, 8)
-    assert found.groups.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    result = concept_data(given, tmp_path / "new", concepts=CONCEPTS, group="farm")
+    _same(result, 8)
+    assert result.groups.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
     assert isinstance(given.features["image"], datasets.Image) and given.features["image"].decode
     assert not list(tmp_path.rglob("*.pkl"))
 
@@ -82,9 +82,9 @@ def test_splits_are_kept(tmp_path: Path) -> None:
     both = datasets.DatasetDict(
         {"train": _dataset(), "validation": _dataset(4, 1), "extra": _dataset(2, 2)}
     )
-    found = concept_data(both, tmp_path / "new", concepts=CONCEPTS)
-    assert found.is_test.tolist() == [False] * 8 + [True] * 4
-    np.testing.assert_array_equal(np.asarray(found.image(9)), _pixels(4, 1)[1])
+    result = concept_data(both, tmp_path / "new", concepts=CONCEPTS)
+    assert result.is_test.tolist() == [False] * 8 + [True] * 4
+    np.testing.assert_array_equal(np.asarray(result.image(9)), _pixels(4, 1)[1])
     with pytest.raises(EvidenceError, match="splits"):
         concept_data(
             datasets.DatasetDict({"train": _dataset()}), tmp_path / "other", concepts=CONCEPTS

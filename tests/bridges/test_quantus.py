@@ -115,6 +115,6 @@ def test_what_is_not_a_score_for_each_sample_is_refused(results: Any, why: str) 
 
 
 def test_several_calls_are_several_columns() -> None:
-    found = columns({"IG": {"Flip": {"a": [1, None], "b": [3, 4]}}})
-    assert list(found["IG"]) == ["Flip (a)", "Flip (b)"]
-    np.testing.assert_array_equal(found["IG"]["Flip (a)"], [1, np.nan])
+    result = columns({"IG": {"Flip": {"a": [1, None], "b": [3, 4]}}})
+    assert list(result["IG"]) == ["Flip (a)", "Flip (b)"]
+    np.testing.assert_array_equal(result["IG"]["Flip (a)"], [1, np.nan])

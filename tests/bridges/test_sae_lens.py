@@ -65,16 +65,16 @@ def test_codes_are_those_of_sae_lens(
     sae = _filled(getattr(saes, kind)(getattr(saes, config)(d_in=D, d_sae=F, **options)))
     sae.save_model(tmp_path)
     before = activations.copy()
-    found = read_sae_lens(tmp_path)
+    result = read_sae_lens(tmp_path)
     with torch.no_grad():
         theirs = sae.encode(torch.from_numpy(activations))
         rebuilt = sae.decode(theirs).numpy()
-    codes = found.encode(torch.from_numpy(activations).requires_grad_())
+    codes = result.encode(torch.from_numpy(activations).requires_grad_())
     np.testing.assert_allclose(codes, theirs.numpy(), atol=1e-5)
     assert 0 < (codes > 0).mean() < 1
-    if not found.normalized:
-        np.testing.assert_allclose(found.decode(codes), rebuilt, atol=1e-4)
-    assert found.normalized == ("normalize_activations" in options)
+    if not result.normalized:
+        np.testing.assert_allclose(result.decode(codes), rebuilt, atol=1e-4)
+    assert result.normalized == ("normalize_activations" in options)
     np.testing.assert_array_equal(activations, before)
 
 
@@ -215,9 +215,9 @@ def test_a_planted_feature_is_named_by_dissection(tmp_path: Path) -> None:
     (tmp_path / "cfg.json").write_text(json.dumps({"architecture": "standard"}))
     features = feature_maps(read_sae_lens(tmp_path), maps)
     np.testing.assert_allclose(features, np.maximum(maps, 0), atol=1e-7)
-    found = theodolite.dissect(features, list(labels), ["stripe"], quantile=0.7)
-    share = found.evidence.shared_pixels.sum(0) / (
-        found.evidence.unit_pixels + found.evidence.formula_pixels - found.evidence.shared_pixels
+    result = theodolite.dissect(features, list(labels), ["stripe"], quantile=0.7)
+    share = result.evidence.shared_pixels.sum(0) / (
+        result.evidence.unit_pixels + result.evidence.formula_pixels - result.evidence.shared_pixels
     ).sum(0)
     assert share.argmax() == 2 and share[2] > 0.9 > 0.5 > np.delete(share, 2).max()
 
@@ -236,18 +236,18 @@ def test_codes_are_those_of_overcomplete(kind: str, activations: np.ndarray) -> 
         else:
             model = optimization.NMF(nb_concepts=4)
             model.fit(given, max_iter=20)
-    found = from_overcomplete(model)
-    rows = found.rows
+    result = from_overcomplete(model)
+    rows = result.rows
     if kind == "TopKSAE":
-        codes = found.encode(given)
+        codes = result.encode(given)
         assert model.training  # as it was
         with torch.no_grad():
             np.testing.assert_allclose(codes, model.eval().encode(given)[1].numpy(), atol=1e-6)
         assert ((codes > 0).sum(axis=1) <= 3).all()
-        np.testing.assert_allclose(found.decode(codes), codes @ rows, atol=1e-5)
+        np.testing.assert_allclose(result.decode(codes), codes @ rows, atol=1e-5)
     else:
-        codes = found.encode(given)
+        codes = result.encode(given)
         assert codes.shape == (40, 4) and (codes >= 0).all()
-        np.testing.assert_allclose(found.decode(codes), codes @ rows, atol=1e-5)
+        np.testing.assert_allclose(result.decode(codes), codes @ rows, atol=1e-5)
         unit = np.linalg.norm(codes @ rows - given.numpy()) / np.linalg.norm(given.numpy())
         assert unit < 0.6

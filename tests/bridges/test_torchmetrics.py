@@ -35,30 +35,30 @@ from theodolite.testing.strategies import FOR
 
 def tensors(evidence: Evidence) -> dict[str, Any]:
     """All arrays as tensors, those of a bundle inside too, and the names of the axes."""
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for _, inner in evidence._inner():
-        found |= tensors(inner)
+        result |= tensors(inner)
     for name, axis in evidence._axes():
         if isinstance(axis, NamedAxis):
-            found[name] = axis
+            result[name] = axis
     for name, _ in evidence.layouts():
         if evidence.has(name):
             values = getattr(evidence, name)
             uneven = isinstance(values, Ragged)
-            found[name] = values if uneven else torch.tensor(np.array(values))
-    return found
+            result[name] = values if uneven else torch.tensor(np.array(values))
+    return result
 
 
 def quoted(entry: Metric, evidence: Evidence) -> float:
     """The number that a report quotes, read naively from all samples at once."""
     choice = {s: (entry.headline.get(s, entry.default(s)[0]),) for s in entry.sweeps}
-    found = scored(entry, evidence, choice)
+    result = scored(entry, evidence, choice)
     for _ in entry.sweeps:
-        found = found[0]
+        result = result[0]
     if entry.detail:
-        defined = [value for value in found if not np.isnan(value)]
+        defined = [value for value in result if not np.isnan(value)]
         return float(np.mean(defined)) if defined else np.nan
-    return float(found)
+    return float(result)
 
 
 @pytest.mark.parametrize("entry", catalogue().values(), ids=lambda e: e.name)
@@ -224,7 +224,7 @@ def test_a_numbered_sample_counts_once(name: str) -> None:
 def test_tied_values_of_numbered_batches_are_broken_as_all_at_once() -> None:
     random = np.random.default_rng(5)
     values, truth = random.integers(0, 2, (60, 3)) / 2, random.integers(0, 2, (60, 3)) > 0
-    found = []
+    result = []
     for cuts in ([0, 60], [0, 20, 41, 60]):
         metric = as_metric("interconcept_leakage")
         for first, stop in itertools.pairwise(cuts):
@@ -233,8 +233,8 @@ def test_tied_values_of_numbered_batches_are_broken_as_all_at_once() -> None:
                 values=torch.tensor(values[start:stop]), truth=torch.tensor(truth[start:stop]),
                 samples=torch.arange(start, stop) + 100,
             )  # fmt: skip
-        found.append(metric.compute().item())
-    assert found[0] == found[1]
+        result.append(metric.compute().item())
+    assert result[0] == result[1]
 
 
 def test_one_number_for_two_samples_is_refused() -> None:

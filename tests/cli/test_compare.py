@@ -19,18 +19,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_compare_prints_and_writes(folder: Path, tmp_path: Path) -> None:
     page = tmp_path / "compare.html"
-    found = theodolite("compare", folder / "a", folder / "b", "--out", page, "--quiet")
-    assert found.returncode == 0, found.stderr
-    assert found.stdout.startswith(
+    result = theodolite("compare", folder / "a", folder / "b", "--out", page, "--quiet")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith(
         "On these models b is better than a in 1 question, worse in none, none undecided. "
         "For the recipe, trained again: inconclusive (one seed)."
     )
-    assert "+20.0 points" in found.stdout and page.is_file()
+    assert "+20.0 points" in result.stdout and page.is_file()
 
 
 def test_compare_as_json(folder: Path) -> None:
-    found = theodolite("compare", folder / "b", folder / "a", "--json", "--quiet")
-    (pair,) = json.loads(found.stdout)
+    result = theodolite("compare", folder / "b", folder / "a", "--json", "--quiet")
+    (pair,) = json.loads(result.stdout)
     assert (pair["reference"], pair["run"], pair["samples"]) == ("b", "a", 60)
     assert pair["questions"][0]["outcome"] == "worse"
     assert pair["questions"][0]["recipe_outcome"] == "cannot be told"
@@ -40,9 +40,9 @@ def test_compare_as_json(folder: Path) -> None:
 
 def test_leaderboard_prints_and_writes(folder: Path, tmp_path: Path) -> None:
     page = tmp_path / "leaderboard.html"
-    found = theodolite("leaderboard", folder, "--out", page, "--quiet", "--json")
-    assert found.returncode == 0, found.stderr
-    (table,) = json.loads(found.stdout)["tables"]
+    result = theodolite("leaderboard", folder, "--out", page, "--quiet", "--json")
+    assert result.returncode == 0, result.stderr
+    (table,) = json.loads(result.stdout)["tables"]
     places = [(run["run"], run["answers"]["exists"]["place"]) for run in table["runs"]]
     assert places == [("a", [2, 2]), ("b", [1, 1])]
     assert page.is_file()
@@ -58,18 +58,18 @@ def test_leaderboard_prints_and_writes(folder: Path, tmp_path: Path) -> None:
 )
 def test_mistakes_are_refused(folder: Path, arguments: list[str], code: int, says: str) -> None:
     given = [str(folder / one) if one in ("a", "nowhere", ".") else one for one in arguments]
-    found = theodolite(*given, "--quiet")
-    assert found.returncode == code and says in found.stderr
-    assert len(found.stderr.strip().splitlines()) == 1
+    result = theodolite(*given, "--quiet")
+    assert result.returncode == code and says in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
 
 
 def test_mistakes_end_in_one_line_of_the_program(folder: Path) -> None:
-    found = as_process("compare", folder / "a", folder / "nowhere", "--quiet")
-    assert found.returncode == 3 and "no run.json" in found.stderr
-    assert len(found.stderr.strip().splitlines()) == 1
+    result = as_process("compare", folder / "a", folder / "nowhere", "--quiet")
+    assert result.returncode == 3 and "no run.json" in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
 
 
 def test_the_printed_board_says_who_is_first(folder: Path) -> None:
-    found = theodolite("leaderboard", folder, "--quiet")
-    assert found.stdout.startswith("exists: b is first of 2.")
-    assert "partly, place 1 of 2" in found.stdout or "yes, place 1 of 2" in found.stdout
+    result = theodolite("leaderboard", folder, "--quiet")
+    assert result.stdout.startswith("exists: b is first of 2.")
+    assert "partly, place 1 of 2" in result.stdout or "yes, place 1 of 2" in result.stdout

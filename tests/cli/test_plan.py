@@ -23,26 +23,26 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def needed(*arguments: object) -> dict[str, tuple[int | None, int | None]]:
-    found = theodolite("plan", *arguments, "--json", "--quiet")
-    assert found.returncode == 0, found.stderr
-    (pilot,) = json.loads(found.stdout)
+    result = theodolite("plan", *arguments, "--json", "--quiet")
+    assert result.returncode == 0, result.stderr
+    (pilot,) = json.loads(result.stdout)
     return {size["what"]: (size["alone"], size["strictest"]) for size in pilot["needed"]}
 
 
 def test_plan_from_numbers() -> None:
-    found = theodolite("plan", "--sd", ".45", "--seed-sd", "1", "--points", "2")
-    assert found.returncode == 0, found.stderr
-    assert found.stdout.startswith("Sample size to detect a difference of 2 pp with 80 % power:")
-    assert "3,976" in found.stdout and "6,134" in found.stdout
+    result = theodolite("plan", "--sd", ".45", "--seed-sd", "1", "--points", "2")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith("Sample size to detect a difference of 2 pp with 80 % power:")
+    assert "3,976" in result.stdout and "6,134" in result.stdout
     told = needed("--sd", ".45", "--seed-sd", "1", "--concept-sd", "5")
     assert told[SPARE] == (6, 9)
     assert told["concepts, for others like these"] == (52, 80)
 
 
 def test_plan_from_one_run_takes_errors_for_unrelated(folder: Path) -> None:
-    found = theodolite("plan", folder / "a", "--points", "5", "--quiet")
-    assert found.returncode == 0, found.stderr
-    assert "pass a second run with --against" in found.stdout
+    result = theodolite("plan", folder / "a", "--points", "5", "--quiet")
+    assert result.returncode == 0, result.stderr
+    assert "pass a second run with --against" in result.stdout
     told = needed(folder / "a", "--points", "5")
     score = load_run(folder / "a").headline("exists")
     assert score is not None
@@ -67,6 +67,6 @@ def test_plan_from_two_runs_is_paired(folder: Path) -> None:
 )
 def test_mistakes_are_refused(folder: Path, arguments: tuple[str, ...], says: str) -> None:
     names = [str(folder / one) if one in ("a", "nowhere") else one for one in arguments]
-    found = theodolite("plan", *names)
-    assert found.returncode in (2, 3) and says in found.stderr
-    assert len(found.stderr.strip().splitlines()) == 1
+    result = theodolite("plan", *names)
+    assert result.returncode in (2, 3) and says in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1

@@ -94,9 +94,9 @@ def test_a_pair_that_is_the_same(tmp_path: Path) -> None:
     for kind in ("gold", "training"):
         folder = tmp_path / kind
         given = identical_item(item(same=item(5).shown), kind=kind)
-        found = material_from_arrays([item(1), given], folder).instances[1]
-        assert found.same == found.shown
-        assert found.check.task == "pair"
+        result = material_from_arrays([item(1), given], folder).instances[1]
+        assert result.same == result.shown
+        assert result.check.task == "pair"
 
 
 def test_instructed() -> None:

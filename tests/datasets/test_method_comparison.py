@@ -50,11 +50,11 @@ def test_compare_ratings_worked_example() -> None:
     rating = table.ratings - np.bincount(table.raters, table.ratings)[table.raters] / n
     slope = design @ rating / (design @ design)
     influence = design / (design @ design) * (rating - design * slope)
-    found = _estimate(slope, influence, table.raters, table.images, enough=2)
-    assert found.variance == pytest.approx(0.041667, abs=1e-6)
-    assert found.df == pytest.approx(1.831670, abs=1e-6)
-    assert (found.low, found.high) == pytest.approx((0.372991, 2.293676), abs=1e-6)
-    assert found.p == pytest.approx(0.028120, abs=1e-6)
+    result = _estimate(slope, influence, table.raters, table.images, enough=2)
+    assert result.variance == pytest.approx(0.041667, abs=1e-6)
+    assert result.df == pytest.approx(1.831670, abs=1e-6)
+    assert (result.low, result.high) == pytest.approx((0.372991, 2.293676), abs=1e-6)
+    assert result.p == pytest.approx(0.028120, abs=1e-6)
 
 
 def test_compare_ratings_finds_planted_difference() -> None:

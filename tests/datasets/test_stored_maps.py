@@ -40,25 +40,25 @@ def maps(tmp_path: Path) -> StoredMaps:
 def test_whatever_the_batches_the_shards_are_the_same(
     tmp_path: Path, sizes: list[int], rows: int
 ) -> None:
-    found = write_maps(tmp_path / "maps", batches(sizes), NAMES, ("part",) * 3, shard_rows=rows)
-    assert found == stored_maps(tmp_path / "maps")
-    assert (len(found), found.n_shards) == (N, -(-N // rows))
-    assert found.shape == MAPS.shape and found.grid == (6, 7) and found.layers == 2
-    assert (found.concepts, found.categories) == (NAMES, ("part",) * 3)
-    parts = [found.shard(number) for number in range(found.n_shards)]
+    result = write_maps(tmp_path / "maps", batches(sizes), NAMES, ("part",) * 3, shard_rows=rows)
+    assert result == stored_maps(tmp_path / "maps")
+    assert (len(result), result.n_shards) == (N, -(-N // rows))
+    assert result.shape == MAPS.shape and result.grid == (6, 7) and result.layers == 2
+    assert (result.concepts, result.categories) == (NAMES, ("part",) * 3)
+    parts = [result.shard(number) for number in range(result.n_shards)]
     assert all(part.dtype == np.float32 for part, _ in parts)
     assert_array_equal(np.concatenate([part for part, _ in parts]), MAPS.astype(np.float32))
     assert_array_equal(np.concatenate([part for _, part in parts]), LABELS)
     expected = write_maps(tmp_path / "again", batches([N]), NAMES, shard_rows=rows)
-    assert found.digests_of_shards == expected.digests_of_shards
-    assert isinstance(found, MapShards)
+    assert result.digests_of_shards == expected.digests_of_shards
+    assert isinstance(result, MapShards)
 
 
 def test_single_precision_and_another_process(tmp_path: Path) -> None:
     single = MAPS.astype(np.float32) / 3
-    found = write_maps(tmp_path / "maps", [(single, LABELS)], NAMES, shard_rows=8)
-    sent = pickle.loads(pickle.dumps(found))  # noqa: S301  our own bytes
-    assert sent == found and len(pickle.dumps(found)) < 2000
+    result = write_maps(tmp_path / "maps", [(single, LABELS)], NAMES, shard_rows=8)
+    sent = pickle.loads(pickle.dumps(result))  # noqa: S301  our own bytes
+    assert sent == result and len(pickle.dumps(result)) < 2000
     assert_array_equal(sent.shard(2)[0], single[16:])
 
 
@@ -201,10 +201,10 @@ def test_a_folder_or_an_address_in_a_bucket(tmp_path: Path, maps: StoredMaps) ->
 
 def test_in_a_bucket(s3: str, maps: StoredMaps) -> None:
     write_maps(f"{s3}/maps", batches([N]), NAMES, shard_rows=8)
-    found = stored_maps(address=f"{s3}/maps")
-    assert found == replace(maps, store=found.store) and found.name == "maps"
+    result = stored_maps(address=f"{s3}/maps")
+    assert result == replace(maps, store=result.store) and result.name == "maps"
     for number in range(3):
-        for part, other in zip(found.shard(number), maps.shard(number), strict=True):
+        for part, other in zip(result.shard(number), maps.shard(number), strict=True):
             assert_array_equal(part, other)
 
 

@@ -39,27 +39,27 @@ def test_long_table(tmp_path: Path, ending: str) -> None:
         columns: dict[str, Any] = dict(zip(header, map(list, zip(*rows, strict=True)), strict=True))
         columns["rating"] = [float(r) if r else None for r in columns["rating"]]
         write_parquet(path, columns)
-    found = vote_table(path, scale=(1, 2, 3, 4, 5))
-    clear = found.questions["clear"]
+    result = vote_table(path, scale=(1, 2, 3, 4, 5))
+    clear = result.questions["clear"]
     assert_array_equal(clear.ratings, [[4, 5], [NAN, 2], [NAN, NAN]])
-    assert_array_equal(found.questions["true"].ratings, [[NAN, NAN], [NAN, NAN], [1, NAN]])
+    assert_array_equal(result.questions["true"].ratings, [[NAN, NAN], [NAN, NAN], [1, NAN]])
     assert clear.raters.names == ("ann", "bob")
     assert np.asarray(clear.technique).tolist() == [0, 1, 0]
     assert clear.samples.clusters is not None
     assert clear.samples.clusters.tolist() == [0, 0, 1]
-    assert [shown.text for shown in found.explanations][:2] == ["an ear", "a nose"]
+    assert [shown.text for shown in result.explanations][:2] == ["an ear", "a nose"]
     assert list(by_group(clear)) == ["old", "young"]
-    assert found.tables == (path,)
+    assert result.tables == (path,)
 
 
 def test_explanations_of_one_context_belong_together(tmp_path: Path) -> None:
     path = tmp_path / "votes.csv"
     rows = ["a,r,1,why?,", "b,r,2,why?,", "c,r,2,who?,", "d,r,1,,", "e,r,1,why?,p"]
     path.write_text("item,rater,rating,context,image\n" + "\n".join(rows) + "\n")
-    found = vote_table(path, scale=(1, 2))
-    assert found.questions["rating"].samples.clusters is not None
-    assert found.questions["rating"].samples.clusters.tolist() == [0, 0, 1, 2, 3]
-    assert any("1 of 5 explanations" in note for note in found.notes)
+    result = vote_table(path, scale=(1, 2))
+    assert result.questions["rating"].samples.clusters is not None
+    assert result.questions["rating"].samples.clusters.tolist() == [0, 0, 1, 2, 3]
+    assert any("1 of 5 explanations" in note for note in result.notes)
     task = {"data": {"context": "why?", "text": "so"}, "annotations": [
         {"completed_by": 1, "result": [{"type": "rating", "from_name": "q", "value": {"rating": 2}}]}
     ]}  # fmt: skip
@@ -76,20 +76,20 @@ def test_further_columns_are_numbers(tmp_path: Path) -> None:
     path = tmp_path / "votes.csv"
     rows = ["a,r,1,0.5,3,x,10,", "b,r,2,,4,y,20,", "a,s,2,0.5,3,x,30,"]
     path.write_text("item,rater,rating,nll,length,word,seconds,none\n" + "\n".join(rows) + "\n")
-    found = vote_table(path)
-    assert list(found.numbers) == ["nll", "length"], "no words, and nothing that is a vote's own"
-    assert_array_equal(found.numbers["nll"], [0.5, NAN])
-    assert_array_equal(found.numbers["length"], [3, 4])
+    result = vote_table(path)
+    assert list(result.numbers) == ["nll", "length"], "no words, and nothing that is a vote's own"
+    assert_array_equal(result.numbers["nll"], [0.5, NAN])
+    assert_array_equal(result.numbers["length"], [3, 4])
 
 
 def test_other_names_of_columns_and_a_scale_that_was_not_said(tmp_path: Path) -> None:
     path = tmp_path / "votes.csv"
     path.write_text("task,worker,stars\n1,7,2\n1,8,5\n2,7,3\n")
     names = {"item": "task", "rater": "worker", "rating": "stars"}
-    found = vote_table(path, columns=names)
-    (votes,) = found.questions.values()
+    result = vote_table(path, columns=names)
+    (votes,) = result.questions.values()
     assert votes.scale.tolist() == [2, 3, 4, 5]
-    assert "taken as 2 to 5" in found.notes[0]
+    assert "taken as 2 to 5" in result.notes[0]
     assert votes.samples.clusters is None
     with pytest.raises(UnsafeInputError, match=r"no .*'item', 'rater', 'rating'.*`columns`"):
         vote_table(path)
@@ -147,11 +147,11 @@ def test_terms_that_contradict_each_other() -> None:
 def test_names_and_texts_are_harmless(tmp_path: Path) -> None:
     path = tmp_path / "votes.csv"
     path.write_text('item,rater,rating,text\n"a\x1b[31m",ann,1,"x\u202ey\x07"\nb,ann,2,\n')
-    found = vote_table(path)
-    (votes,) = found.questions.values()
+    result = vote_table(path)
+    (votes,) = result.questions.values()
     assert votes.samples.ids is not None
     assert votes.samples.ids[0] == "a\\x1b[31m"
-    assert found.explanations[0].text == "xy"
+    assert result.explanations[0].text == "xy"
 
 
 def result(kind: str, answer: Any, name: str = "clarity", **more: Any) -> dict[str, Any]:
@@ -226,11 +226,11 @@ def test_potato_folder(tmp_path: Path) -> None:
     text = "\n".join(json.dumps(line) for line in lines)
     (tmp_path / "ann" / "annotated_instances.jsonl").write_text(text + "\n")
     (tmp_path / "bob" / "user_state.json").write_text(json.dumps(state))
-    found = potato_votes(tmp_path, scale=(1, 2, 3, 4, 5))
-    assert_array_equal(found.questions["clear"].ratings, [[4, 5], [1, 2], [NAN, 3]])
-    assert found.questions["clear"].raters.names == ("ann", "bob")
-    assert found.explanations[0].text == "an ear"
-    assert any("1 answers were no numbers" in note for note in found.notes)
+    result = potato_votes(tmp_path, scale=(1, 2, 3, 4, 5))
+    assert_array_equal(result.questions["clear"].ratings, [[4, 5], [1, 2], [NAN, 3]])
+    assert result.questions["clear"].raters.names == ("ann", "bob")
+    assert result.explanations[0].text == "an ear"
+    assert any("1 answers were no numbers" in note for note in result.notes)
 
 
 def test_potato_words_and_tables(tmp_path: Path) -> None:
@@ -238,15 +238,15 @@ def test_potato_words_and_tables(tmp_path: Path) -> None:
     said = {"user_id": "ann", "instance_id": "a", "label_annotations": {"trust": {"good": "true"}}}
     other = said | {"user_id": "bob", "label_annotations": {"trust": {"bad": "true"}}}
     path.write_text(json.dumps(said) + "\n" + json.dumps(other))
-    found = potato_votes(path, labels={"bad": 0, "good": 1})
-    assert_array_equal(found.questions["trust"].ratings, [[1, 0]])
+    result = potato_votes(path, labels={"bad": 0, "good": 1})
+    assert_array_equal(result.questions["trust"].ratings, [[1, 0]])
     with pytest.raises(UnsafeInputError, match="no numbers"):
         potato_votes(path)
     table = tmp_path / "annotations.csv"
     table.write_text("instance_id,user_id,clear,why\na,ann,4.0,so\na,bob,2.0,\n")
-    found = potato_votes(table)
-    assert_array_equal(found.questions["clear"].ratings, [[4, 2]])
-    assert list(found.questions) == ["clear"]
+    result = potato_votes(table)
+    assert_array_equal(result.questions["clear"].ratings, [[4, 2]])
+    assert list(result.questions) == ["clear"]
     for name, content in (("x.jsonl", "[]"), ("y.json", "[]"), ("z.jsonl", "{broken")):
         (tmp_path / name).write_text(content)
         with pytest.raises(UnsafeInputError):

@@ -51,10 +51,10 @@ def test_worked_example(
     formula: Formula, area: int, shared: int, i: float, shown: int, detected: float, recall: float
 ) -> None:
     atoms = packed(MASKS, GRID, NAMES)
-    found = count(atoms, marked(atoms, UNIT), [formula])
-    three = (found.unit, found.formula, found.shared)
-    assert (found.formula.sum(), found.shared.sum(), found.unit.sum()) == (area, shared, 5)
-    assert (found.formula > 0).sum() == shown
+    result = count(atoms, marked(atoms, UNIT), [formula])
+    three = (result.unit, result.formula, result.shared)
+    assert (result.formula.sum(), result.shared.sum(), result.unit.sum()) == (area, shared, 5)
+    assert (result.formula > 0).sum() == shown
     assert_allclose(unit_iou(*three), i, atol=5e-7)
     assert_allclose(detection_accuracy(*three), detected, atol=5e-5)
     assert_allclose(pixel_recall(*three), recall, atol=5e-7)
@@ -66,8 +66,8 @@ def test_worked_search() -> None:
     said = {}
     for size in (5, 10):
         for distinct in (False, True):
-            found = search(atoms, units, Beam(size, 3, distinct=distinct))
-            best, stopped = found.best(0), found.stopped(0)
+            result = search(atoms, units, Beam(size, 3, distinct=distinct))
+            best, stopped = result.best(0), result.stopped(0)
             assert best is not None and stopped is not None
             said[size, distinct] = (
                 best.formula.text(NAMES), round(best.iou, 6), best.detection_accuracy,
@@ -85,9 +85,9 @@ def test_where_the_published_code_never_ends(stop: bool) -> None:
     atoms = packed(MASKS, GRID, NAMES)
     for distinct in (False, True):
         beam = Beam(5, 20, distinct=distinct, stop=stop)
-        found = search(atoms, marked(atoms, MASKS[B]), beam)
-        assert found.searched[0] <= 20
-        best, stopped = found.best(0), found.stopped(0)
+        result = search(atoms, marked(atoms, MASKS[B]), beam)
+        assert result.searched[0] <= 20
+        best, stopped = result.best(0), result.stopped(0)
         assert best is not None and stopped is not None
         assert best.iou == pytest.approx(1.0) and stopped.formula == Formula(B)
 
@@ -96,9 +96,9 @@ def test_a_unit_that_meets_nothing_has_no_formula() -> None:
     atoms = packed(MASKS, GRID, NAMES)
     elsewhere = np.zeros_like(UNIT)
     elsewhere[0, 2] = True
-    found = search(atoms, marked(atoms, elsewhere, UNIT))
-    assert found.best(0) is None and found.stopped(0) is None and found.selected(0) is None
-    assert found.best(1) is not None
+    result = search(atoms, marked(atoms, elsewhere, UNIT))
+    assert result.best(0) is None and result.stopped(0) is None and result.selected(0) is None
+    assert result.best(1) is not None
     proved = optimum(atoms, marked(atoms, elsewhere, UNIT))
     assert proved.formulas[0] is None and proved.iou[0] == 0.0
 
@@ -124,14 +124,14 @@ def test_the_published_search(
 ) -> None:
     masks, unit = case
     atoms = packed(masks, (4, 5))
-    found = search(atoms, marked(atoms, unit), Beam(size, 4, candidates, distinct=False))
+    result = search(atoms, marked(atoms, unit), Beam(size, 4, candidates, distinct=False))
     if not any((mask & unit).any() for mask in masks):
-        assert found.best(0) is None
+        assert result.best(0) is None
         return
     for length, (formula, score) in enumerate(
         published_beam(masks, unit, size, 4, candidates), start=1
     ):
-        best = found.best(0, length)
+        best = result.best(0, length)
         assert best is not None
         assert_allclose(best.iou, score, rtol=1e-12)
         assert best.formula == formula
@@ -147,10 +147,10 @@ def test_without_repeats_no_two_formulas_of_the_beam_share_a_mask_and_counts_are
 ) -> None:
     masks, unit = case
     atoms = packed(masks, (4, 5))
-    found = search(atoms, marked(atoms, unit), Beam(size, 5))
+    result = search(atoms, marked(atoms, unit), Beam(size, 5))
     before = 0.0
-    for length in range(1, int(found.searched[0]) + 1):
-        best = found.best(0, length)
+    for length in range(1, int(result.searched[0]) + 1):
+        best = result.best(0, length)
         assert best is not None and len(best.formula) <= length
         where = best.formula.holds(lambda c: masks[c])
         assert best.iou >= before - 1e-12
@@ -164,11 +164,11 @@ def test_the_optimum_is_the_best_of_all(case: tuple[np.ndarray, np.ndarray], bea
     """Also from a poor start, so that the bounds have something to prove."""
     masks, unit = case
     atoms = packed(masks, (4, 5))
-    found = optimum(atoms, marked(atoms, unit), beam=Beam(beam))
-    assert_allclose(found.iou[0], best_of_all(masks, unit), atol=1e-9)
-    if found.formulas[0] is not None:
-        where = found.formulas[0].holds(lambda c: masks[c])
-        assert_allclose(iou(where, unit), found.iou[0], rtol=1e-9)
+    result = optimum(atoms, marked(atoms, unit), beam=Beam(beam))
+    assert_allclose(result.iou[0], best_of_all(masks, unit), atol=1e-9)
+    if result.formulas[0] is not None:
+        where = result.formulas[0].holds(lambda c: masks[c])
+        assert_allclose(iou(where, unit), result.iou[0], rtol=1e-9)
 
 
 @given(seed=st.integers(0, 2**32 - 1), share=st.floats(0.05, 0.95))
@@ -254,8 +254,8 @@ def test_algebra_of_formulas(one: Formula, other: Formula) -> None:
 def test_simplified() -> None:
     for text, simple in (("(a OR a)", "a"), ("((a OR b) AND a)", "a"), ("((a AND b) OR a)", "a"),
                          ("((a OR b) OR a)", "(a OR b)"), ("((a AND (NOT b)) OR b)",) * 2):  # fmt: skip
-        found = Formula.parse(text, "ab").simplified()
-        assert found.equivalent(Formula.parse(simple, "ab")) and len(found) <= len(
+        result = Formula.parse(text, "ab").simplified()
+        assert result.equivalent(Formula.parse(simple, "ab")) and len(result) <= len(
             Formula.parse(simple, "ab")
         )
     with pytest.raises(EvidenceError, match="a printed formula"):
@@ -275,10 +275,10 @@ def test_literals_are_scored_on_their_own_masks() -> None:
 
 def test_images_annotated_with_a_category() -> None:
     atoms: Atoms = replace(packed(MASKS, GRID, NAMES), categories=("part", "part", "scene"))
-    found = annotated_images(atoms, [Formula(A), Formula(S), Formula(A, (("OR", S),)), None])
-    assert found[:, 0].tolist() == [True, True, True, True]
-    assert found[:, 1].tolist() == [False, True, False, True]
-    assert found[:, 2].all() and not found[:, 3].any()
+    result = annotated_images(atoms, [Formula(A), Formula(S), Formula(A, (("OR", S),)), None])
+    assert result[:, 0].tolist() == [True, True, True, True]
+    assert result[:, 1].tolist() == [False, True, False, True]
+    assert result[:, 2].all() and not result[:, 3].any()
 
 
 def test_published_overlaps_come_from_their_counts(shared_data: Path) -> None:
@@ -300,8 +300,8 @@ def test_published_overlaps_come_from_their_counts(shared_data: Path) -> None:
             possible = both <= np.minimum(active, truth)
             impossible += int((~possible).sum())
             three = [part[possible].astype(np.int64)[None] for part in (active, truth, both)]
-            found = unit_iou(*three)
-            assert_allclose(np.nan_to_num(found), printed[possible], rtol=1e-9, atol=1e-12)
+            result = unit_iou(*three)
+            assert_allclose(np.nan_to_num(result), printed[possible], rtol=1e-9, atol=1e-12)
             checked += int(possible.sum())
     assert impossible == 1069
     assert checked > 10_000
@@ -323,7 +323,7 @@ def test_what_the_beam_misses_is_that_beams_own() -> None:
     atoms = packed(masks, (4, 5))
     units = marked(atoms, *(random.random((30, 6, 20)) < 0.2))
     narrow = Beam(1, 3, candidates=2, distinct=False)
-    found, own = optimum(atoms, units, beam=narrow), search(atoms, units, narrow)
+    result, own = optimum(atoms, units, beam=narrow), search(atoms, units, narrow)
     best = [own.best(u) for u in range(30)]
-    assert_allclose(found.beam_iou, [0 if one is None else one.iou for one in best])
-    assert found.missed > optimum(atoms, units).missed
+    assert_allclose(result.beam_iou, [0 if one is None else one.iou for one in best])
+    assert result.missed > optimum(atoms, units).missed

@@ -81,9 +81,11 @@ def test_thresholds_are_numpys_quantiles(seed: int, quantile: float, method: str
     maps = random.normal(size=(40, 3, 4, 4)).astype(np.float32)
     maps[:, 2] = np.maximum(maps[:, 2] - 3, 0)  # mostly silent
     batches = np.array_split(maps, random.integers(1, 9))
-    found = thresholds(batches, 40 * 16, quantile=quantile, method=method)  # type: ignore[arg-type]
+    result = thresholds(batches, 40 * 16, quantile=quantile, method=method)  # type: ignore[arg-type]
     flat = maps.transpose(1, 0, 2, 3).reshape(3, -1).astype(np.float64)
-    assert_allclose(found, np.quantile(flat, quantile, axis=1, method=method), rtol=1e-6, atol=1e-7)
+    assert_allclose(
+        result, np.quantile(flat, quantile, axis=1, method=method), rtol=1e-6, atol=1e-7
+    )
     shards = [TopValues(3, 70) for _ in range(3)]
     for number, batch in enumerate(batches):
         shards[number % 3].take(batch)
@@ -98,14 +100,14 @@ def test_binned_thresholds_are_off_by_less_than_they_say(seed: int, quantile: fl
     random = np.random.default_rng(seed)
     maps = (random.normal(size=(40, 3, 4, 4)) * 10.0 ** random.integers(-6, 6)).astype(np.float32)
     maps[:, 2] = np.maximum(maps[:, 2], 0)
-    found = thresholds(np.array_split(maps, 4), 640, quantile=quantile, exact=False)
+    result = thresholds(np.array_split(maps, 4), 640, quantile=quantile, exact=False)
     flat = np.sort(maps.transpose(1, 0, 2, 3).reshape(3, -1).astype(np.float64), axis=1)
     expected = flat[:, int(np.floor(quantile * 639))]
-    assert (np.abs(found - expected) <= np.abs(expected) * ValueCounts.relative_error).all()
+    assert (np.abs(result - expected) <= np.abs(expected) * ValueCounts.relative_error).all()
     parts = [ValueCounts(3), ValueCounts(3)]
     for part, batch in zip(parts, np.array_split(maps, 2), strict=True):
         part.take(batch)
-    assert_array_equal((parts[1] + parts[0]).quantile(quantile), found)
+    assert_array_equal((parts[1] + parts[0]).quantile(quantile), result)
 
 
 def test_upsampling_is_the_usual_one() -> None:
@@ -172,12 +174,12 @@ def test_from_arrays_to_scores() -> None:
     activations, maps = plain_arrays()
     for number, one in enumerate(maps):
         activations[number, 1] += 9 * (one[::2, ::2] == 2)
-    found = dissect(activations, maps, ["a", "b", "c"], quantile=0.8)
-    assert found.formulas()[1].startswith(("b", "(b"))
-    assert len(found.evidence) == N_IMAGES and len(found.evidence.units) == 3
+    result = dissect(activations, maps, ["a", "b", "c"], quantile=0.8)
+    assert result.formulas()[1].startswith(("b", "(b"))
+    assert len(result.evidence) == N_IMAGES and len(result.evidence.units) == 3
     listed = dissect(activations.tolist(), [one.tolist() for one in maps], ("a", "b", "c"),
                      quantile=0.8)  # fmt: skip
-    assert listed.formulas() == found.formulas()
+    assert listed.formulas() == result.formulas()
 
 
 @pytest.mark.parametrize(
@@ -229,10 +231,10 @@ def test_masks_of_true_and_false_are_a_concept_each() -> None:
     activations, masks = overlapping_masks()
     numbers = masks * np.arange(1, 4)[:, None, None]
     names = ["a", "b", "c"]
-    found, numbered = (dissect(activations, m, names, quantile=0.75) for m in (masks, numbers))
-    assert found.formulas() == numbered.formulas()
-    assert [formula.strip("(")[0] for formula in found.formulas()] == names
-    np.testing.assert_array_equal(found.evidence.shared_pixels, numbered.evidence.shared_pixels)
+    result, numbered = (dissect(activations, m, names, quantile=0.75) for m in (masks, numbers))
+    assert result.formulas() == numbered.formulas()
+    assert [formula.strip("(")[0] for formula in result.formulas()] == names
+    np.testing.assert_array_equal(result.evidence.shared_pixels, numbered.evidence.shared_pixels)
     single = dissect(activations, masks[:, 1], ["b"], quantile=0.75)
     assert single.formulas()[1] == "b"
 

@@ -74,18 +74,18 @@ def bytes_of(found: ShardedDissection) -> list[bytes]:
 @pytest.mark.parametrize("rows", [N, 200, 64, 30, 7, 2])
 @pytest.mark.parametrize("thresholds", ["exact", "refined"])
 def test_shards_give_what_the_whole_gives(whole: Dissection, rows: int, thresholds: str) -> None:
-    found = sharded(cut(rows), SerialWorkers(), thresholds)
-    assert found.limits.tobytes() == whole.limits.tobytes()
-    assert found.formulas() == whole.formulas()
-    assert found.atoms.concepts == whole.atoms.concepts == PLANTED.concepts[:5]
+    result = sharded(cut(rows), SerialWorkers(), thresholds)
+    assert result.limits.tobytes() == whole.limits.tobytes()
+    assert result.formulas() == whole.formulas()
+    assert result.atoms.concepts == whole.atoms.concepts == PLANTED.concepts[:5]
     for f in fields(whole.units):
-        assert_array_equal(getattr(found.units, f.name), getattr(whole.units, f.name))
+        assert_array_equal(getattr(result.units, f.name), getattr(whole.units, f.name))
     for name in ("start", "weight", "label_start", "label", "pairs", "images_with", "image"):
-        assert_array_equal(getattr(found.atoms, name), getattr(whole.atoms, name))
+        assert_array_equal(getattr(result.atoms, name), getattr(whole.atoms, name))
     searched = search(whole.atoms, whole.units)
     for name in ("by_overlap", "by_detection", "searched", "unit_pixels"):
-        assert_array_equal(getattr(found.searched, name), getattr(searched, name))
-    parts = list(found.evidence())
+        assert_array_equal(getattr(result.searched, name), getattr(searched, name))
+    parts = list(result.evidence())
     assert len(parts) == math.ceil(N / rows)
     evidence = UnitEvidence.joined(parts)
     assert_array_equal(evidence.samples.index, np.arange(N))
@@ -95,21 +95,21 @@ def test_shards_give_what_the_whole_gives(whole: Dissection, rows: int, threshol
         dealt = mark(lambda a, b: MAPS[a:b], whole.atoms, whole.limits, images=derangement(N, 5))
         dealt = dealt.by_image(whole.atoms)
         for f in fields(dealt):
-            assert_array_equal(getattr(found.marks.dealt.units, f.name), getattr(dealt, f.name))
+            assert_array_equal(getattr(result.marks.dealt.units, f.name), getattr(dealt, f.name))
     assert evidence.fires is not None
     assert_array_equal(evidence.fires, MAPS.max(axis=(2, 3)) > whole.limits)
 
 
 def test_dealt_masks_stay_in_their_shard_and_are_all_dealt() -> None:
     """A shard's dealt masks are other images' of that shard: the sums per shard show it."""
-    found = sharded(cut(30), SerialWorkers())
-    for part in found.evidence():
+    result = sharded(cut(30), SerialWorkers())
+    for part in result.evidence():
         assert part.chance_unit_pixels is not None
         assert_array_equal(
             np.sort(part.unit_pixels, axis=0), np.sort(part.chance_unit_pixels, axis=0)
         )
         assert (part.unit_pixels != part.chance_unit_pixels).any()
-    orders = [part.chance_unit_pixels.argsort(axis=0).tobytes() for part in found.evidence()]
+    orders = [part.chance_unit_pixels.argsort(axis=0).tobytes() for part in result.evidence()]
     assert len(set(orders)) == 3, "each shard deals in its own way"
 
 
@@ -117,10 +117,10 @@ def test_equal_shards_are_not_taken_for_each_other() -> None:
     maps, labels = np.concatenate([MAPS[:30]] * 2), np.concatenate([LABELS[:30]] * 2)
     source, known = InMemory(maps, labels, PLANTED.concepts, 30), Remembering()
     for thresholds in ("exact", "binned", "refined"):
-        found = sharded(source, SerialWorkers(), thresholds)
-        assert bytes_of(sharded(source, known, thresholds)) == bytes_of(found)
-    assert bytes_of(sharded(source, known, "refined")) == bytes_of(found)
-    first, second = found.evidence()
+        result = sharded(source, SerialWorkers(), thresholds)
+        assert bytes_of(sharded(source, known, thresholds)) == bytes_of(result)
+    assert bytes_of(sharded(source, known, "refined")) == bytes_of(result)
+    first, second = result.evidence()
     assert_array_equal(first.unit_pixels, second.unit_pixels)
     assert (first.chance_unit_pixels != second.chance_unit_pixels).any()
 
@@ -156,10 +156,10 @@ def test_blocks_of_units_of_any_size_find_the_same(whole: Dissection) -> None:
     for exact in (False, True):
         expected = None
         for block in (1, 2, 7, 16):
-            found = search_blocks(
+            result = search_blocks(
                 SerialWorkers(), whole.atoms, whole.units, beam=Beam(), exact=exact, block=block
             )
-            rows = [found.searched.by_overlap.tobytes(), as_rows(found.formulas, 3).tobytes()]
+            rows = [result.searched.by_overlap.tobytes(), as_rows(result.formulas, 3).tobytes()]
             expected = expected or rows
             assert rows == expected
 
@@ -167,22 +167,22 @@ def test_blocks_of_units_of_any_size_find_the_same(whole: Dissection) -> None:
 def test_the_exact_search(whole: Dissection) -> None:
     """From a beam so narrow that it misses some."""
     narrow = Beam(1, 3, candidates=1)
-    found = dissect_shards(
+    result = dissect_shards(
         cut(16), SerialWorkers(), quantile=0.98, min_images=3, beam=narrow, exact=True
     )
     proved = optimum(whole.atoms, whole.units, beam=narrow)
     assert proved.missed > 0
-    assert found.search.proved is not None
-    assert tuple(found.search.formulas) == proved.formulas
+    assert result.search.proved is not None
+    assert tuple(result.search.formulas) == proved.formulas
     for name in ("iou", "beam_iou", "counted"):
-        assert_array_equal(getattr(found.search.proved, name), getattr(proved, name))
+        assert_array_equal(getattr(result.search.proved, name), getattr(proved, name))
 
 
 def test_planted_concepts_are_found() -> None:
     source = PlantedMaps(n_images=600, n_units=6, n_concepts=12, shard_rows=100, seed=3)
-    found = dissect_shards(source, SerialWorkers(), quantile=0.97, thresholds="refined")
+    result = dissect_shards(source, SerialWorkers(), quantile=0.97, thresholds="refined")
     for unit, concepts in enumerate(source.planted):
-        formula = found.search.formulas[unit]
+        formula = result.search.formulas[unit]
         assert formula is not None and set(concepts) <= set(formula.concepts)
         assert not (set(concepts) & {c for c, meant in formula.literals() if not meant})
 
@@ -207,21 +207,21 @@ def test_refined_thresholds_are_exact(
     one = np.array(values, np.float32)
     maps = np.stack([one, np.random.default_rng(seed).permutation(-one)], 1)[..., None, None]
     source = InMemory(maps, np.zeros((len(maps), 1, 2, 2), np.uint16), ("a",), rows)
-    found, exact, binned = (
+    result, exact, binned = (
         shard_limits(source, SerialWorkers(), quantile=share, method=method, how=how)[0]  # type: ignore[arg-type]
         for how in ("refined", "exact", "binned")
     )
     top, counts = TopValues(2, len(maps)), ValueCounts(2)
     top.take(maps)
     counts.take(maps)
-    assert_array_equal(found, top.quantile(share, method))  # type: ignore[arg-type]
-    assert_array_equal(exact, found)
+    assert_array_equal(result, top.quantile(share, method))  # type: ignore[arg-type]
+    assert_array_equal(exact, result)
     assert_array_equal(binned, counts.quantile(share, method))  # type: ignore[arg-type]
     flat = maps[:, :, 0, 0].astype(np.float64)
     rank = math.floor(position(share, len(flat), method))  # type: ignore[arg-type]
     assert not binned[np.sort(flat, axis=0)[rank] == 0].any(), "-0.0 is in the bin of 0"
     expected = np.quantile(flat, share, axis=0, method=method)
-    assert_allclose(found, expected, rtol=1e-12, atol=1e-12 * np.abs(flat).max())
+    assert_allclose(result, expected, rtol=1e-12, atol=1e-12 * np.abs(flat).max())
 
 
 @given(seed=st.integers(0, 999))
@@ -263,8 +263,8 @@ def test_results_of_a_piece_are_plain_arrays() -> None:
 
 def test_counts_come_shard_by_shard() -> None:
     done = []
-    found = sharded(cut(30), SerialWorkers())
-    parts = found.evidence(lambda what, at, of: done.append((what, at, of)))
+    result = sharded(cut(30), SerialWorkers())
+    parts = result.evidence(lambda what, at, of: done.append((what, at, of)))
     assert not done
     assert len(next(parts)) == 30 and done == [("counts", 1, 3)]
 
@@ -280,13 +280,13 @@ def test_counts_come_shard_by_shard() -> None:
 def test_a_shard_that_cannot_be_read_is_as_if_it_were_not_there(
     thresholds: str, stage: str
 ) -> None:
-    found = sharded(cut(30), Failing({(stage, "shard 1")}), thresholds)
+    result = sharded(cut(30), Failing({(stage, "shard 1")}), thresholds)
     rest = np.r_[:30, 60:90]
     without = InMemory(MAPS[rest], LABELS[rest], PLANTED.concepts, 30)
     expected = sharded(without, SerialWorkers(), thresholds)
-    assert found.limits.tobytes() == expected.limits.tobytes()
-    assert found.formulas() == expected.formulas() and found.marks.numbers == (0, 2)
-    evidence = UnitEvidence.joined(list(found.evidence()))
+    assert result.limits.tobytes() == expected.limits.tobytes()
+    assert result.formulas() == expected.formulas() and result.marks.numbers == (0, 2)
+    evidence = UnitEvidence.joined(list(result.evidence()))
     assert_array_equal(evidence.samples.index, rest)
     other = UnitEvidence.joined(list(expected.evidence()))
     for name in OWN:
@@ -294,20 +294,20 @@ def test_a_shard_that_cannot_be_read_is_as_if_it_were_not_there(
 
 
 def test_a_shard_that_fails_later_is_left_out_from_there_on() -> None:
-    found = sharded(cut(30), Failing({("marks", "shard 0"), ("counts", "shard 2")}))
-    assert found.marks.numbers == (1, 2)
-    assert found.limits.tobytes() == sharded(cut(30), SerialWorkers()).limits.tobytes()
-    (part,) = found.evidence()
+    result = sharded(cut(30), Failing({("marks", "shard 0"), ("counts", "shard 2")}))
+    assert result.marks.numbers == (1, 2)
+    assert result.limits.tobytes() == sharded(cut(30), SerialWorkers()).limits.tobytes()
+    (part,) = result.evidence()
     assert_array_equal(part.samples.index, np.arange(30, 60))
 
 
 @pytest.mark.parametrize("exact", [False, True])
 def test_units_that_could_not_be_searched_have_no_formula(whole: Dissection, exact: bool) -> None:
     workers = Failing({("search", "units from 4")})
-    found = search_blocks(workers, whole.atoms, whole.units, beam=Beam(), exact=exact, block=4)
-    assert found.failed == 3 and found.formulas[4:] == [None] * 3
-    assert all(formula is not None for formula in found.formulas[:4])
-    assert found.searched.best(5) is None
+    result = search_blocks(workers, whole.atoms, whole.units, beam=Beam(), exact=exact, block=4)
+    assert result.failed == 3 and result.formulas[4:] == [None] * 3
+    assert all(formula is not None for formula in result.formulas[:4])
+    assert result.searched.best(5) is None
 
 
 @pytest.mark.parametrize("stage", ["largest values", "marks"])
@@ -318,8 +318,8 @@ def test_nothing_left(stage: str) -> None:
 
 
 def test_a_shard_of_one_image_adds_nothing_to_chance(whole: Dissection) -> None:
-    found = sharded(cut(N - 1), SerialWorkers())
-    first, last = found.evidence()
+    result = sharded(cut(N - 1), SerialWorkers())
+    first, last = result.evidence()
     assert len(first) == N - 1 and len(last) == 1
     for name in OWN:
         assert_array_equal(getattr(last, name), getattr(whole.evidence, name)[-1:])

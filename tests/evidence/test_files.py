@@ -141,9 +141,9 @@ def test_surrogate_arrays_class_by_class(tmp_path: Path) -> None:
         "head": random.normal(size=(2, 4)),
     }
     np.savez(tmp_path / "mine.npz", **given)
-    found = load_arrays(tmp_path / "mine.npz")
-    assert isinstance(found, SurrogateEvidence)
-    assert found.vectors.shape == (6, 4) and found.importances.shape == (6, 2)
+    result = load_arrays(tmp_path / "mine.npz")
+    assert isinstance(result, SurrogateEvidence)
+    assert result.vectors.shape == (6, 4) and result.importances.shape == (6, 2)
     del given["importances"]
     np.savez(tmp_path / "less.npz", **given)
     with pytest.raises(EvidenceError, match="'importances' and perhaps"):

@@ -52,13 +52,13 @@ def test_what_was_written_comes_back(tmp_path: Path, name: str) -> None:
     evidence = KINDS[name]()
     write(evidence, tmp_path / "e")
     assert is_stored(tmp_path / "e") and not is_stored(tmp_path)
-    found = stored(tmp_path / "e")
-    assert (found.kind, len(found)) == (type(evidence), len(evidence))
-    whole = draw_samples(found, 10**6, 0)
+    result = stored(tmp_path / "e")
+    assert (result.kind, len(result)) == (type(evidence), len(evidence))
+    whole = draw_samples(result, 10**6, 0)
     assert compute_evidence_digest(whole) == compute_evidence_digest(evidence)
     for axis in ("concepts", "classes", "parts", "units"):
         assert getattr(whole, axis, None) == getattr(evidence, axis, None)
-    cut = [piece.evidence() for piece in found.shards()]
+    cut = [piece.evidence() for piece in result.shards()]
     assert [len(piece) for piece in cut[:-1]] == [32] * (len(cut) - 1)
 
 
@@ -93,8 +93,8 @@ def test_clusters_are_counted_piece_by_piece(tmp_path: Path) -> None:
     evidence = planted_concepts(200, n_classes=5)
     write(evidence, tmp_path / "e")
     assert count_clusters(stored(tmp_path / "e")) is None
-    found = count_clusters(stored(tmp_path / "e").by_class())
-    assert found is not None and (found.n, found.whole_classes) == (5, True)
+    result = count_clusters(stored(tmp_path / "e").by_class())
+    assert result is not None and (result.n, result.whole_classes) == (5, True)
     assert stored(tmp_path / "e").by_class().digests() != stored(tmp_path / "e").digests()
     mixed = replace(evidence, samples=Samples(clusters=np.arange(200) % 7))
     held = count_clusters(InMemoryShards(mixed))

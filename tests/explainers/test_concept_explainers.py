@@ -104,10 +104,10 @@ def test_a_seed_draws_the_same_where_shap_must() -> None:
 @pytest.mark.parametrize("name", ["lime_cbm", "shap_cbm", "linear_head"])
 def test_signs_and_ranks_of_a_planted_head(name: str) -> None:
     sample = np.array([[2.5, 2, 2.5, 2, 2.5]])
-    found = concept_explainer(name, HEAD, background=BACKGROUND)(sample, np.array([0]))[0]
-    assert found[0] > 0 > found[2]
-    assert set(np.argsort(-np.abs(found))[:2]) == {0, 2}
-    assert found[4] > 0
+    result = concept_explainer(name, HEAD, background=BACKGROUND)(sample, np.array([0]))[0]
+    assert result[0] > 0 > result[2]
+    assert set(np.argsort(-np.abs(result))[:2]) == {0, 2}
+    assert result[4] > 0
 
 
 @pytest.mark.parametrize("decisive", range(4))
@@ -116,11 +116,11 @@ def test_rise_puts_the_decisive_concept_first(decisive: int) -> None:
     weights[decisive, 0] = 4
     head = LinearHead(weights, np.zeros(2))
     background = np.random.default_rng(0).normal(size=(50, 4))
-    found = concept_explainer("rise_cbm", head, background=background)(
+    result = concept_explainer("rise_cbm", head, background=background)(
         np.full((1, 4), 2.0), np.array([0])
     )[0]
-    assert found.argmax() == decisive
-    assert found.max() <= 1
+    assert result.argmax() == decisive
+    assert result.max() <= 1
 
 
 def test_rise_is_the_mean_over_masks_that_keep() -> None:
@@ -128,31 +128,31 @@ def test_rise_is_the_mean_over_masks_that_keep() -> None:
         "rise_cbm", HEAD, background=BACKGROUND, seed=4, options={"n_masks": 9, "keep": 0.3}
     )
     masks = np.random.default_rng(4).random((9, 5)) < 0.3
-    for sample, label, found in zip(SAMPLES, LABELS, explain(SAMPLES, LABELS), strict=True):
+    for sample, label, result in zip(SAMPLES, LABELS, explain(SAMPLES, LABELS), strict=True):
         for concept in range(5):
             kept = [m for m in masks if m[concept]]
             expected = [
                 HEAD.probabilities(np.where(m, sample, BACKGROUND.mean(0))[None])[0, label]
                 for m in kept
             ]
-            assert_allclose(found[concept], np.mean(expected) if kept else np.nan, rtol=1e-12)
+            assert_allclose(result[concept], np.mean(expected) if kept else np.nan, rtol=1e-12)
 
 
 def test_a_concept_that_no_mask_kept_has_no_value() -> None:
-    found = concept_explainer(
+    result = concept_explainer(
         "rise_cbm", HEAD, background=BACKGROUND, options={"n_masks": 1, "keep": 0.5}
     )(SAMPLES, LABELS)
     masks = np.random.default_rng(0).random((1, 5)) < 0.5
     assert masks.any() and not masks.all()
-    assert (np.isnan(found) == ~masks).all()
+    assert (np.isnan(result) == ~masks).all()
 
 
 def test_shap_sums_and_is_shapleys_value() -> None:
     """Against the definition, over all subsets, with every row of a small background."""
     background = BACKGROUND[:6]
     explain = concept_explainer("shap_cbm", HEAD, background=background)
-    found = explain(SAMPLES, LABELS)
-    for sample, label, values in zip(SAMPLES, LABELS, found, strict=True):
+    result = explain(SAMPLES, LABELS)
+    for sample, label, values in zip(SAMPLES, LABELS, result, strict=True):
 
         def worth(some: tuple[int, ...], sample: np.ndarray = sample, label: int = label) -> float:
             known = np.isin(np.arange(5), some)
@@ -174,16 +174,16 @@ def test_shap_keeps_more_than_ten_concepts() -> None:
     weights[:, 0] = 0.3
     head = LinearHead(weights, np.zeros(2))
     background = np.repeat([[0.0], [0.1]], 14, axis=1)
-    found = concept_explainer("shap_cbm", head, background=background)(
+    result = concept_explainer("shap_cbm", head, background=background)(
         np.full((1, 14), 1.0), np.array([0])
     )
-    assert (found > 0.005).all()
+    assert (result > 0.005).all()
 
 
 def test_linear_contributions_sum_to_the_logit() -> None:
-    found = concept_explainer("linear_head", HEAD, background=BACKGROUND)(SAMPLES, LABELS)
+    result = concept_explainer("linear_head", HEAD, background=BACKGROUND)(SAMPLES, LABELS)
     logits = SAMPLES @ WEIGHTS + HEAD.bias
-    assert_allclose(found.sum(axis=1) + HEAD.bias[LABELS], logits[np.arange(4), LABELS])
+    assert_allclose(result.sum(axis=1) + HEAD.bias[LABELS], logits[np.arange(4), LABELS])
     counts = np.array([[0.0, 2, 1, 0, 3]])
     nesyl = concept_explainer("x_nesyl", HEAD, background=BACKGROUND)(counts, np.array([0]))
     assert_allclose(nesyl[0], [0, 0, -2, 0, 3])
@@ -204,10 +204,10 @@ def test_a_posthoc_bottleneck_is_a_head_that_shap_explains() -> None:
     assert_allclose(chances.sum(axis=1), 1)
     assert (chances[:, 3] == 0).all()  # the class that was never seen
     for name in ("linear_head", "shap_cbm", "rise_cbm"):
-        found = concept_explainer(name, model, background=values[:20], options=OPTIONS.get(name))(
+        result = concept_explainer(name, model, background=values[:20], options=OPTIONS.get(name))(
             values[:2], labels[:2]
         )
-        assert np.isfinite(found).all()
+        assert np.isfinite(result).all()
 
 
 # ---- the Gaussian head and its counterfactual
@@ -277,11 +277,11 @@ def test_the_counterfactual_is_where_bisection_finds_it(
     head, sample = drawn
     scores = head.scores(sample[None])[0]
     for label in range(len(scores)):  # to lose the class, or to win it
-        found = concept_explainer("clip_qda", head, background=sample[None])(
+        result = concept_explainer("clip_qda", head, background=sample[None])(
             sample[None], np.array([label])
         )[0]
         chosen = scores.argmax() == label
-        for concept, move in enumerate(found):
+        for concept, move in enumerate(result):
             expected = first_flip(head, sample, concept, label)
             if np.isnan(expected):
                 assert np.isnan(move) or abs(move) > 29.99
@@ -304,8 +304,8 @@ def test_a_worked_counterfactual() -> None:
     )
     explain = concept_explainer("clip_qda", head, background=np.zeros((1, 2)))
     samples = np.array([[0.5, 1.0], [3.0, 1.0], [0.5, 1.0]])
-    found = explain(samples, np.array([0, 1, 1]))
-    assert_allclose(found, [[1.5, np.nan], [-1, np.nan], [1.5, np.nan]])
+    result = explain(samples, np.array([0, 1, 1]))
+    assert_allclose(result, [[1.5, np.nan], [-1, np.nan], [1.5, np.nan]])
     assert TECHNIQUES["clip_qda"].scale.startswith("a distance, so SMALL is important")
 
 
@@ -314,8 +314,8 @@ def test_a_narrow_class_can_be_left_on_both_sides_and_a_wide_one_entered() -> No
     head = build_gaussian_head(np.zeros((2, 1)), np.array([[[1.0]], [[4.0]]]), np.array([0.5, 0.5]))
     border = np.sqrt(8 * np.log(2) / 3)
     explain = concept_explainer("clip_qda", head, background=np.zeros((1, 1)))
-    found = explain(np.array([[0.5], [-0.5], [3.0]]), np.array([0, 0, 1]))[:, 0]
-    assert_allclose(found, [border - 0.5, 0.5 - border, border - 3])
+    result = explain(np.array([[0.5], [-0.5], [3.0]]), np.array([0, 0, 1]))[:, 0]
+    assert_allclose(result, [border - 0.5, 0.5 - border, border - 3])
 
 
 # ---- fits and faults

@@ -97,16 +97,18 @@ def test_another_seed_may_give_others(name: str) -> None:
 @every_method
 def test_directions_have_length_one_and_decoding_adds_them_up(name: str) -> None:
     embeddings = embeddings_of_parts().astype(np.float32)
-    found = settings(name, embeddings).fit(embeddings, seed=0)
-    dictionary = found.dictionary()
+    result = settings(name, embeddings).fit(embeddings, seed=0)
+    dictionary = result.dictionary()
     assert_allclose(np.linalg.norm(dictionary, axis=1), 1, atol=1e-12)
-    codes = found.encode(embeddings[:7])
+    codes = result.encode(embeddings[:7])
     assert codes.shape == (7, len(dictionary)) and codes.dtype == np.float64
-    assert found.decode(codes).shape == (7, 12)
-    assert found.encode(embeddings[:0]).shape == (0, len(dictionary))
+    assert result.decode(codes).shape == (7, 12)
+    assert result.encode(embeddings[:0]).shape == (0, len(dictionary))
     if name != "concept_shap":
-        assert_allclose(found.decode(codes), codes @ dictionary + compute_offset(found), atol=1e-12)
-        assert bool(np.any(compute_offset(found))) == (name == "pca")
+        assert_allclose(
+            result.decode(codes), codes @ dictionary + compute_offset(result), atol=1e-12
+        )
+        assert bool(np.any(compute_offset(result))) == (name == "pca")
     if name != "mcd":
         assert len(dictionary) == 4
 
@@ -123,11 +125,11 @@ def test_what_cannot_be_used_is_refused(name: str) -> None:
     broken[[1, 4], 2] = np.nan, np.inf
     with pytest.raises(EvidenceError, match="NaN or infinity in 2 samples"):
         settings(name, broken).fit(broken, seed=0)
-    found = settings(name, embeddings).fit(embeddings, seed=0)
+    result = settings(name, embeddings).fit(embeddings, seed=0)
     with pytest.raises(EvidenceError, match="NaN or infinity in 2 samples"):
-        found.encode(broken)
+        result.encode(broken)
     with pytest.raises(EvidenceError, match="11 dimensions; needed 12"):
-        found.encode(embeddings[:, :11])
+        result.encode(embeddings[:, :11])
 
 
 def orthogonal_cloud() -> tuple[np.ndarray, np.ndarray]:
@@ -141,10 +143,10 @@ def orthogonal_cloud() -> tuple[np.ndarray, np.ndarray]:
 
 def test_svd_finds_orthogonal_directions_in_order() -> None:
     directions, embeddings = orthogonal_cloud()
-    found = SvdConcepts(3).fit(embeddings, seed=0)
-    assert (np.abs(np.diag(found.dictionary() @ directions.T)) > 0.99).all()
-    assert (found.encode(embeddings).mean(axis=0) >= 0).all()
-    assert_allclose(found.encode(embeddings), embeddings @ found.dictionary().T)
+    result = SvdConcepts(3).fit(embeddings, seed=0)
+    assert (np.abs(np.diag(result.dictionary() @ directions.T)) > 0.99).all()
+    assert (result.encode(embeddings).mean(axis=0) >= 0).all()
+    assert_allclose(result.encode(embeddings), embeddings @ result.dictionary().T)
     shifted = embeddings + 100 * directions[2]
     first = SvdConcepts(1).fit(shifted, seed=0)
     assert first.dictionary()[0] @ directions[2] > 0.99  # not centered: the mean is the strongest
@@ -167,13 +169,13 @@ def test_pca_finds_what_varies_and_reconstructs_as_scikit_learn() -> None:
 
     directions, embeddings = orthogonal_cloud()
     shifted = embeddings + 100 * directions[2]
-    found = PcaConcepts(3).fit(shifted, seed=0)
-    assert (np.abs(np.diag(found.dictionary() @ directions.T)) > 0.99).all()
+    result = PcaConcepts(3).fit(shifted, seed=0)
+    assert (np.abs(np.diag(result.dictionary() @ directions.T)) > 0.99).all()
     peer = PCA(3, svd_solver="full").fit(shifted)
     expected = peer.inverse_transform(peer.transform(shifted))
-    assert_allclose(found.decode(found.encode(shifted)), expected, atol=1e-9)
-    assert_allclose(found.encode(2 * shifted), 2 * found.encode(shifted))
-    assert (found.encode(shifted).mean(axis=0) >= 0).all()
+    assert_allclose(result.decode(result.encode(shifted)), expected, atol=1e-9)
+    assert_allclose(result.encode(2 * shifted), 2 * result.encode(shifted))
+    assert (result.encode(shifted).mean(axis=0) >= 0).all()
 
 
 def pure_and_mixed() -> tuple[np.ndarray, np.ndarray]:
@@ -186,10 +188,10 @@ def pure_and_mixed() -> tuple[np.ndarray, np.ndarray]:
 
 def test_non_negative_parts_are_found() -> None:
     parts, embeddings = pure_and_mixed()
-    found = NmfConcepts(4).fit(embeddings, seed=0)
-    assert (closest(parts, found.dictionary()) > 0.95).all()
-    assert (found.dictionary() >= 0).all() and (found.encode(embeddings) >= 0).all()
-    error = found.decode(found.encode(embeddings)) - embeddings
+    result = NmfConcepts(4).fit(embeddings, seed=0)
+    assert (closest(parts, result.dictionary()) > 0.95).all()
+    assert (result.dictionary() >= 0).all() and (result.encode(embeddings) >= 0).all()
+    error = result.decode(result.encode(embeddings)) - embeddings
     assert np.linalg.norm(error) < 0.05 * np.linalg.norm(embeddings)
 
 
@@ -197,10 +199,10 @@ def test_craft_writes_images_as_sums_of_what_it_found_in_patches() -> None:
     parts, _ = pure_and_mixed()
     drawn = np.random.default_rng(1)
     patches = np.repeat(parts, 20, axis=0) * drawn.uniform(1, 2, size=(80, 1))
-    found = METHODS["craft"](n_concepts=4).fit(patches, seed=0)
-    match = np.argmax(found.dictionary() @ parts.T, axis=0)
+    result = METHODS["craft"](n_concepts=4).fit(patches, seed=0)
+    match = np.argmax(result.dictionary() @ parts.T, axis=0)
     codes = drawn.random((15, 4))
-    written = found.encode(codes @ parts)[:, match] / np.linalg.norm(parts, axis=1)
+    written = result.encode(codes @ parts)[:, match] / np.linalg.norm(parts, axis=1)
     assert_allclose(written, codes, atol=0.05)
 
 
@@ -223,14 +225,14 @@ def test_non_negative_codes_are_the_best_and_where_scikit_learn_goes() -> None:
     from sklearn.decomposition import NMF  # noqa: PLC0415
 
     embeddings = embeddings_of_parts()
-    found = NmfConcepts(4).fit(embeddings, seed=0)
+    result = NmfConcepts(4).fit(embeddings, seed=0)
     other = np.random.default_rng(9).random((40, 12)) ** 2
-    codes = found.encode(other)
+    codes = result.encode(other)
     assert (codes == 0).any() and (codes > 0).any()
     for row, code in zip(other, codes, strict=True):
-        assert_allclose(code, naive_non_negative(row, found.dictionary()), atol=1e-9)
+        assert_allclose(code, naive_non_negative(row, result.dictionary()), atol=1e-9)
     peer = NMF(4, max_iter=100_000, tol=1e-14)
-    peer.components_, peer.n_components_, peer.n_features_in_ = found.dictionary().copy(), 4, 12
+    peer.components_, peer.n_components_, peer.n_features_in_ = result.dictionary().copy(), 4, 12
     peer._n_components, peer._beta_loss = 4, 2
     assert_allclose(peer.transform(other), codes, atol=1e-5)
 
@@ -244,11 +246,11 @@ def test_more_parts_than_dimensions_still_fit_exactly() -> None:
 
 def test_non_negative_methods_refuse_negative_embeddings_and_stop_quietly() -> None:
     embeddings = embeddings_of_parts()
-    found = NmfConcepts(4, iterations=1).fit(embeddings, seed=0)
+    result = NmfConcepts(4, iterations=1).fit(embeddings, seed=0)
     with pytest.raises(EvidenceError, match="none below 0"):
         NmfConcepts(4).fit(embeddings - 1, seed=0)
     with pytest.raises(EvidenceError, match="none below 0"):
-        found.encode(embeddings - 1)
+        result.encode(embeddings - 1)
     with pytest.raises(EvidenceError, match="concepts that are not empty; needed 3"):
         NmfConcepts(3).fit(np.zeros((5, 4)), seed=0)
 
@@ -257,11 +259,11 @@ def test_k_means_finds_centers_and_projects_on_their_span() -> None:
     drawn = np.random.default_rng(0)
     centers = drawn.normal(size=(4, 15)) * 10
     embeddings = np.repeat(centers, 30, axis=0) + drawn.normal(size=(120, 15))
-    found = KMeansConcepts(4).fit(embeddings, seed=0)
-    assert (closest(centers, found.dictionary()) > 0.99).all()
-    basis = np.linalg.qr(found.dictionary().T)[0]
+    result = KMeansConcepts(4).fit(embeddings, seed=0)
+    assert (closest(centers, result.dictionary()) > 0.99).all()
+    basis = np.linalg.qr(result.dictionary().T)[0]
     projected = embeddings @ basis @ basis.T
-    assert_allclose(found.decode(found.encode(embeddings)), projected, atol=1e-9)
+    assert_allclose(result.decode(result.encode(embeddings)), projected, atol=1e-9)
 
 
 def test_k_means_refuses_clusters_that_are_not_there() -> None:
@@ -273,9 +275,9 @@ def test_k_means_refuses_clusters_that_are_not_there() -> None:
 
 def test_random_directions_find_nothing() -> None:
     directions = np.linalg.qr(np.random.default_rng(1).normal(size=(1280, 20)))[0].T
-    found = RandomConcepts(20).fit(directions, seed=0)
-    assert closest(directions, found.dictionary()).max() < 0.2
-    assert_allclose(found.encode(directions), directions @ found.dictionary().T)
+    result = RandomConcepts(20).fit(directions, seed=0)
+    assert closest(directions, result.dictionary()).max() < 0.2
+    assert_allclose(result.encode(directions), directions @ result.dictionary().T)
     with pytest.raises(EvidenceError, match="got 0 samples; needed at least 1"):
         RandomConcepts(2).fit(directions[:0], seed=0)
 
@@ -292,24 +294,24 @@ def union_of_planes(n: int = 40) -> tuple[list[np.ndarray], np.ndarray]:
 def test_subspaces_are_found_in_noise() -> None:
     bases, embeddings = union_of_planes()
     noise = np.random.default_rng(1).normal(size=embeddings.shape) * 0.1 * np.sqrt(2 / 20)
-    found = SubspaceConcepts(3, dimensions=2).fit(embeddings + noise, seed=0)
+    result = SubspaceConcepts(3, dimensions=2).fit(embeddings + noise, seed=0)
     for number, basis in enumerate(bases):
-        angles = subspace_angles(basis.T, found.dictionary()[found.subspace == number].T)
+        angles = subspace_angles(basis.T, result.dictionary()[result.subspace == number].T)
         assert np.cos(angles).min() > 0.95
 
 
 @pytest.mark.parametrize("centered", [True, False])
 def test_subspaces_are_found(centered: bool) -> None:
     bases, embeddings = union_of_planes()
-    found = SubspaceConcepts(3, centered=centered, explained=0.999).fit(embeddings, seed=0)
-    assert found.subspace is not None
-    assert_array_equal(found.subspace, [0, 0, 1, 1, 2, 2])
+    result = SubspaceConcepts(3, centered=centered, explained=0.999).fit(embeddings, seed=0)
+    assert result.subspace is not None
+    assert_array_equal(result.subspace, [0, 0, 1, 1, 2, 2])
     for number, basis in enumerate(bases):
-        angles = subspace_angles(basis.T, found.dictionary()[found.subspace == number].T)
+        angles = subspace_angles(basis.T, result.dictionary()[result.subspace == number].T)
         assert np.cos(angles).min() > 0.99
-    assert_allclose(found.decode(found.encode(embeddings)), embeddings, atol=1e-9)
+    assert_allclose(result.decode(result.encode(embeddings)), embeddings, atol=1e-9)
     beside = np.linalg.svd(np.concatenate(bases))[2][-1]
-    assert_allclose(found.encode(embeddings + 7 * beside), found.encode(embeddings), atol=1e-9)
+    assert_allclose(result.encode(embeddings + 7 * beside), result.encode(embeddings), atol=1e-9)
 
 
 def test_settings_of_subspaces() -> None:
@@ -336,10 +338,10 @@ def test_directions_that_depend_on_others_are_left_out() -> None:
     line, plane = np.outer(drawn.normal(size=30), [1.0, 0, 0]), np.zeros((30, 3))
     plane[:, 1:] = drawn.normal(size=(30, 2))
     rows = np.concatenate([line, plane, drawn.normal(size=(4, 3))])
-    found = SubspaceConcepts(3, dimensions=2).fit(rows, seed=0)
-    assert found.dictionary().shape == (3, 3)
-    assert np.linalg.matrix_rank(found.dictionary()) == 3
-    assert_allclose(found.decode(found.encode(rows)), rows, atol=1e-9)
+    result = SubspaceConcepts(3, dimensions=2).fit(rows, seed=0)
+    assert result.dictionary().shape == (3, 3)
+    assert np.linalg.matrix_rank(result.dictionary()) == 3
+    assert_allclose(result.decode(result.encode(rows)), rows, atol=1e-9)
     with pytest.raises(EvidenceError, match="groups that do not vary"):
         SubspaceConcepts(2).fit(np.repeat(np.eye(2, 4), 3, axis=0), seed=0)
 
@@ -349,11 +351,11 @@ def test_self_representation_is_matching_pursuit_on_the_other_samples() -> None:
 
     rows = np.random.default_rng(0).normal(size=(25, 12))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    found = self_representation(rows, 4)
+    result = self_representation(rows, 4)
     for i, row in enumerate(rows):
         others = np.delete(rows, i, axis=0)
         expected = np.insert(orthogonal_mp(others.T, row, n_nonzero_coefs=4), i, 0.0)
-        assert_allclose(found[i], expected, atol=1e-9)
+        assert_allclose(result[i], expected, atol=1e-9)
 
 
 def two_directions_decide(n: int = 400) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -370,11 +372,11 @@ def test_concept_shap_keeps_what_the_head_needs() -> None:
     embeddings, head, labels, directions = two_directions_decide()
     bias = np.zeros(4)
     method = ConceptShap(head, bias, labels, n_concepts=3, hidden=50, epochs=60, learning_rate=0.01)
-    found = method.fit(embeddings, seed=0)
-    said = found.decode(found.encode(embeddings)) @ head.T + bias
+    result = method.fit(embeddings, seed=0)
+    said = result.decode(result.encode(embeddings)) @ head.T + bias
     assert (said.argmax(axis=1) == labels).mean() > 0.95
     # which directions it takes is free, but the two that decide are in their span
-    basis = np.linalg.qr(found.dictionary().T)[0]
+    basis = np.linalg.qr(result.dictionary().T)[0]
     assert (np.linalg.norm(directions @ basis, axis=1) > 0.9).all()
     untrained = ConceptShap(head, bias, labels, n_concepts=3, hidden=50, epochs=0)
     start = untrained.fit(embeddings, seed=0)
@@ -385,8 +387,8 @@ def test_concept_shap_keeps_what_the_head_needs() -> None:
 def test_the_threshold_of_concept_shap() -> None:
     embeddings, head, labels, _ = two_directions_decide(60)
     method = ConceptShap(head, np.zeros(4), labels, n_concepts=5, hidden=8, epochs=1, beta=0.2)
-    found = method.fit(embeddings, seed=0)
-    codes, plain = found.encode(embeddings), embeddings @ found.dictionary().T
+    result = method.fit(embeddings, seed=0)
+    codes, plain = result.encode(embeddings), embeddings @ result.dictionary().T
     cosine = plain / np.linalg.norm(embeddings, axis=1, keepdims=True)
     assert_array_equal(codes, np.where(cosine > 0.2, plain, 0))
     assert (codes == 0).any() and (codes > 0).any()
@@ -412,11 +414,11 @@ def sparse_sums() -> tuple[np.ndarray, np.ndarray]:
 @overcomplete_there
 def test_the_sparse_autoencoder_finds_what_is_sparse() -> None:
     atoms, embeddings = sparse_sums()
-    found = SparseAutoencoder(16, active=2, epochs=60, learning_rate=5e-3).fit(embeddings, seed=0)
-    assert (closest(atoms, found.dictionary()) > 0.95).all()
-    codes = found.encode(embeddings)
+    result = SparseAutoencoder(16, active=2, epochs=60, learning_rate=5e-3).fit(embeddings, seed=0)
+    assert (closest(atoms, result.dictionary()) > 0.95).all()
+    codes = result.encode(embeddings)
     assert (codes >= 0).all() and ((codes > 0).sum(axis=1) <= 2).all()
-    error = found.decode(codes) - embeddings
+    error = result.decode(codes) - embeddings
     assert np.linalg.norm(error) < 0.2 * np.linalg.norm(embeddings)
 
 
@@ -435,13 +437,13 @@ def test_the_sparse_autoencoder_is_the_one_that_was_trained(
         lambda model, *args, **more: (kept.append(model), train(model, *args, **more)),
     )
     embeddings = 50 * embeddings_of_parts()
-    found = SparseAutoencoder(6, active=2, epochs=3).fit(embeddings, seed=0)
+    result = SparseAutoencoder(6, active=2, epochs=3).fit(embeddings, seed=0)
     unit = np.sqrt((embeddings**2).mean())
     with torch.no_grad():
         _, codes, made = kept[0](torch.tensor(embeddings / unit, dtype=torch.float32))
-    assert_allclose(found.encode(embeddings), codes.numpy() * unit, rtol=1e-4, atol=1e-3)
+    assert_allclose(result.encode(embeddings), codes.numpy() * unit, rtol=1e-4, atol=1e-3)
     assert_allclose(
-        found.decode(found.encode(embeddings)), made.numpy() * unit, rtol=1e-4, atol=1e-3
+        result.decode(result.encode(embeddings)), made.numpy() * unit, rtol=1e-4, atol=1e-3
     )
 
 

@@ -49,22 +49,22 @@ def test_sobol_indices_of_a_linear_output_are_known(seed: int) -> None:
     random = np.random.default_rng(seed)
     codes, vectors = random.random((5, 4)) + 0.1, random.normal(size=(4, 7))
     head = random.normal(size=(3, 7))
-    found = sobol_importance(
+    result = sobol_importance(
         codes, lambda p: p @ vectors, lambda h: h @ head.T + 9, n_designs=4096, seed=seed
     )
     part = (codes[:, None, :] * (head @ vectors.T)) ** 2
-    assert_allclose(found, (part / part.sum(axis=2, keepdims=True)).mean(axis=0), atol=0.02)
+    assert_allclose(result, (part / part.sum(axis=2, keepdims=True)).mean(axis=0), atol=0.02)
     few = sobol_importance(codes, lambda p: p @ vectors, lambda h: h @ head.T, seed=seed)
     assert (few >= 0).all()
-    assert_allclose(few, found, atol=0.25)
+    assert_allclose(few, result, atol=0.25)
 
 
 def test_sobol_counts_what_concepts_do_together() -> None:
     """x y on [0, 1] has the variance 7/144, of which 4/144 go with x and as much with y."""
-    found = sobol_importance(
+    result = sobol_importance(
         np.ones((1, 2)), same, lambda p: p.prod(axis=1, keepdims=True), n_designs=8192, seed=0
     )
-    assert_allclose(found, [[4 / 7, 4 / 7]], atol=0.02)
+    assert_allclose(result, [[4 / 7, 4 / 7]], atol=0.02)
 
 
 def naive_sobol(codes: np.ndarray, n_designs: int, seed: int) -> np.ndarray:
@@ -72,7 +72,7 @@ def naive_sobol(codes: np.ndarray, n_designs: int, seed: int) -> np.ndarray:
 
     n, k = codes.shape
     points = qmc.Halton(2 * k, scramble=True, seed=np.random.default_rng(seed)).random(n_designs)
-    found = np.zeros((2, k))
+    result = np.zeros((2, k))
     for p in codes:
         first = np.array([curved((p * mask[:k])[None])[0] for mask in points])
         mean = first.sum(axis=0) / n_designs
@@ -83,8 +83,8 @@ def naive_sobol(codes: np.ndarray, n_designs: int, seed: int) -> np.ndarray:
                 changed = mask[:k].copy()
                 changed[j] = mask[k + j]
                 total += (first[m] - curved((p * changed)[None])[0]) ** 2
-            found[:, j] += total / (2 * n_designs * variance) / n
-    return found
+            result[:, j] += total / (2 * n_designs * variance) / n
+    return result
 
 
 def test_sobol_equals_the_naive_loops_in_blocks_of_any_size(
@@ -103,11 +103,11 @@ def test_an_output_that_never_varies_has_no_sobol_index() -> None:
     def outputs(values: np.ndarray) -> np.ndarray:
         return np.stack([values[:, 0], 0 * values[:, 0] + 1 / 3], axis=1)
 
-    found = sobol_importance(codes, same, outputs, seed=0)
-    assert np.isnan(found[1]).all()
+    result = sobol_importance(codes, same, outputs, seed=0)
+    assert np.isnan(result[1]).all()
     # the sample without codes does not vary: the other alone counts
-    assert_allclose(found[0], sobol_importance(codes[:1], same, outputs, seed=0)[0])
-    assert found[0, 1] == 0
+    assert_allclose(result[0], sobol_importance(codes[:1], same, outputs, seed=0)[0])
+    assert result[0, 1] == 0
     with pytest.raises(EvidenceError, match="at least 2"):
         sobol_importance(codes, same, outputs, n_designs=1, seed=0)
     with pytest.raises(EvidenceError, match="no samples"):
@@ -144,15 +144,15 @@ def test_shapley_axioms(n: int, seed: int) -> None:
     number = np.arange(2**n)
     swapped = number & ~3 | (number & 1) << 1 | (number & 2) >> 1
     symmetric = table + table[swapped]
-    found = shapley_importance(lambda s: worth_of(symmetric, s)[:, 0], n)
-    assert found.shape == (n,)
-    assert_allclose(found.sum(), (symmetric[-1] - symmetric[0])[0], atol=1e-9)  # efficiency
-    assert_allclose(found[0], found[1], atol=1e-9)  # symmetry
+    result = shapley_importance(lambda s: worth_of(symmetric, s)[:, 0], n)
+    assert result.shape == (n,)
+    assert_allclose(result.sum(), (symmetric[-1] - symmetric[0])[0], atol=1e-9)  # efficiency
+    assert_allclose(result[0], result[1], atol=1e-9)  # symmetry
     dummy = table[number & ~1]
     assert_allclose(shapley_importance(lambda s: worth_of(dummy, s), n)[0, 0], 0, atol=1e-9)
     both = shapley_importance(lambda s: worth_of(symmetric + other, s)[:, 0], n)
     alone = shapley_importance(lambda s: worth_of(other, s)[:, 0], n)
-    assert_allclose(both, found + alone, atol=1e-9)  # linearity
+    assert_allclose(both, result + alone, atol=1e-9)  # linearity
 
 
 def test_sampled_shapley_values_are_close_and_add_up() -> None:
@@ -164,20 +164,20 @@ def test_sampled_shapley_values_are_close_and_add_up() -> None:
         return x @ weights + np.einsum("si,ij,sj->s", x, pairs, x) + 5
 
     exact = weights + (pairs + pairs.T).sum(axis=0) / 2
-    found = shapley_importance(worth, 12, samples=1, seed=0)
-    assert_allclose(found, exact, atol=1e-9)  # an order and its reverse: exact up to pairs
+    result = shapley_importance(worth, 12, samples=1, seed=0)
+    assert_allclose(result, exact, atol=1e-9)  # an order and its reverse: exact up to pairs
 
     def and_triples(sets: np.ndarray) -> np.ndarray:
         return worth(sets) + 4.0 * sets[:, :3].all(axis=1)
 
     expected = exact + np.where(np.arange(12) < 3, 4 / 3, 0)
-    found = shapley_importance(and_triples, 12, samples=400, seed=0)
-    assert_allclose(found, expected, atol=0.15)
-    assert not np.allclose(found, expected, atol=1e-6)
+    result = shapley_importance(and_triples, 12, samples=400, seed=0)
+    assert_allclose(result, expected, atol=0.15)
+    assert not np.allclose(result, expected, atol=1e-6)
     ends = and_triples(np.stack([np.zeros(12, bool), np.ones(12, bool)]))
-    assert_allclose(found.sum(), ends[1] - ends[0])
+    assert_allclose(result.sum(), ends[1] - ends[0])
     again = shapley_importance(and_triples, 12, samples=400, seed=0)
-    assert_array_equal(found, again)
+    assert_array_equal(result, again)
     assert shapley_importance(lambda s: worth(s)[:, None] * [1, 2], 12, samples=1).shape == (2, 12)
     with pytest.raises(EvidenceError, match="at least 1"):
         shapley_importance(worth, 0)
@@ -190,8 +190,8 @@ def test_shapley_values_agree_with_the_package_shap() -> None:
         lambda masks: worth_of(table, masks.astype(bool))[:, 0], np.zeros((1, 6))
     )
     peer = explainer.shap_values(np.ones((1, 6)), nsamples=2**6, silent=True)
-    found = shapley_importance(lambda s: worth_of(table, s)[:, 0], 6)
-    assert_allclose(np.ravel(peer), found, atol=1e-6)
+    result = shapley_importance(lambda s: worth_of(table, s)[:, 0], 6)
+    assert_allclose(np.ravel(peer), result, atol=1e-6)
 
 
 def test_completeness_counts_what_is_still_recognized() -> None:

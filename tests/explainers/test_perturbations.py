@@ -50,8 +50,8 @@ def written_again(given: Image.Image, number: int, m: float) -> Image.Image:
 @given(m=st.floats(0, 12))
 @settings(max_examples=25)
 def test_fixed_changes_are_what_pillow_does(number: int, m: float) -> None:
-    found = perturb_image(image(), number, magnitude=m, seed=1)
-    assert_array_equal(array(found), array(written_again(image(), number, m)))
+    result = perturb_image(image(), number, magnitude=m, seed=1)
+    assert_array_equal(array(result), array(written_again(image(), number, m)))
 
 
 @pytest.mark.parametrize(
@@ -67,8 +67,8 @@ def test_jitter_draws_a_factor_around_one_in_both_directions(
     tries = np.stack([array(enhancer(image()).enhance(f)) for f in factors])
     used = []
     for seed in range(30):
-        found = array(perturb_image(image(), number, magnitude=m, seed=seed))
-        errors = np.abs(tries - found).mean(axis=(1, 2, 3))
+        result = array(perturb_image(image(), number, magnitude=m, seed=seed))
+        errors = np.abs(tries - result).mean(axis=(1, 2, 3))
         assert errors.min() < 0.6
         used.append(factors[errors.argmin()])
     assert min(used) < 1 - reach / 2
@@ -101,9 +101,9 @@ def test_blur_is_the_gaussian_of_fifteen_pixels() -> None:
 @pytest.mark.parametrize("m", [1.0, 3.0, 10.0])
 def test_perspective_moves_the_corners_and_leaves_black_behind(m: float) -> None:
     white = Image.new("RGB", (40, 32), (255, 255, 255))
-    found = [array(perturb_image(white, 4, magnitude=m, seed=seed)) for seed in range(8)]
-    assert all(one.shape == (32, 40, 3) for one in found)
-    assert np.mean([(one == 0).mean() for one in found]) > 0.05
+    result = [array(perturb_image(white, 4, magnitude=m, seed=seed)) for seed in range(8)]
+    assert all(one.shape == (32, 40, 3) for one in result)
+    assert np.mean([(one == 0).mean() for one in result]) > 0.05
 
 
 def test_masks_are_whole_black_rectangles() -> None:
@@ -128,8 +128,8 @@ def test_masks_are_whole_black_rectangles() -> None:
 def test_below_one_there_are_no_masks_and_six_bits() -> None:
     assert_array_equal(array(perturb_image(image(), 11, magnitude=0.99, seed=3)), array(image()))
     for m, bits in ((0.0, 7), (0.01, 6), (0.9, 6), (1.0, 6), (2.0, 5), (7.0, 0), (99.0, 0)):
-        found = perturb_image(image(), 9, magnitude=m, seed=0)
-        assert_array_equal(array(found), array(image()) >> (8 - bits) << (8 - bits))
+        result = perturb_image(image(), 9, magnitude=m, seed=0)
+        assert_array_equal(array(result), array(image()) >> (8 - bits) << (8 - bits))
 
 
 @pytest.mark.parametrize("number", numbers)

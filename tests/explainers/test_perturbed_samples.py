@@ -67,14 +67,14 @@ def one_by_one_same(original: Image.Image, rule: Callable, seed: int, tries: int
 def test_same_prediction_is_the_search_one_by_one(rule: str, seed: int) -> None:
     original = image(seed)
     predict = Predictor(fickle if rule == "fickle" else picky(original))
-    found = find_same_prediction(original, predict, seed=seed)
+    result = find_same_prediction(original, predict, seed=seed)
     changed, number, m, looked_at = one_by_one_same(original, predict.rule, seed, 11)
-    assert found is not None
-    assert_array_equal(array(found.image), array(changed))
-    assert (found.number, found.tries) == (number, looked_at)
-    assert found.magnitude == pytest.approx(m, rel=1e-12)
-    assert found.predicted == predict.rule(array(original))
-    assert found.changed == (array(changed) != array(original)).any()
+    assert result is not None
+    assert_array_equal(array(result.image), array(changed))
+    assert (result.number, result.tries) == (number, looked_at)
+    assert result.magnitude == pytest.approx(m, rel=1e-12)
+    assert result.predicted == predict.rule(array(original))
+    assert result.changed == (array(changed) != array(original)).any()
     # the image, then two calls for each perturbation at most
     assert len(predict.calls) <= 1 + 2 * -(-looked_at // 11)
 
@@ -94,9 +94,9 @@ def test_masks_below_one_are_found_but_called_unchanged() -> None:
     """A predictor that knows the very image: only no change keeps its class."""
     original = image()
     exact = Predictor(lambda pixels: int((pixels != array(original)).any()))
-    found = find_same_prediction(original, exact, seed=0)
-    assert found is not None and not found.changed
-    assert found.magnitude < 1
+    result = find_same_prediction(original, exact, seed=0)
+    assert result is not None and not result.changed
+    assert result.magnitude < 1
 
 
 def test_none_if_every_change_is_seen() -> None:
@@ -115,33 +115,33 @@ def test_different_prediction_is_the_search_one_by_one() -> None:
     for seed in range(12):
         original, others = image(seed), [image(90 + k, 256) for k in range(3)]
         rule = (lambda pixels: int(pixels.mean() > 95)) if seed % 2 else picky(original)
-        found = find_different_prediction(original, Predictor(rule), others, seed=seed)
-        assert found is not None and found.changed
-        assert found.predicted != rule(array(original))
-        if found.number == MIX_UP:
+        result = find_different_prediction(original, Predictor(rule), others, seed=seed)
+        assert result is not None and result.changed
+        assert result.predicted != rule(array(original))
+        if result.number == MIX_UP:
             kinds.add("mixed")
-            assert found.magnitude in [k / 10 for k in range(1, 10)]
-            assert found.tries == 10 + round(found.magnitude * 10)
+            assert result.magnitude in [k / 10 for k in range(1, 10)]
+            assert result.tries == 10 + round(result.magnitude * 10)
             mixes = [
                 mix_up(original, other, k / 10)
                 for other in others
-                for k in range(1, round(found.magnitude * 10) + 1)
+                for k in range(1, round(result.magnitude * 10) + 1)
             ]
-            same = [(array(mix) == array(found.image)).all() for mix in mixes]
+            same = [(array(mix) == array(result.image)).all() for mix in mixes]
             assert sum(same) == 1
-            chain = same.index(True) // round(found.magnitude * 10) * round(found.magnitude * 10)
+            chain = same.index(True) // round(result.magnitude * 10) * round(result.magnitude * 10)
             assert all(
                 rule(array(m)) == rule(array(original)) for m in mixes[chain : same.index(True)]
             )
             continue
         kinds.add("perturbed")
         number, key = _shuffle_perturbations(seed)[0]
-        assert found.number == number and found.tries == found.magnitude
+        assert result.number == number and result.tries == result.magnitude
         for m in range(1, 11):
             changed = perturb_image(original, number, magnitude=m, seed=key)
             if rule(array(changed)) != rule(array(original)):
-                assert m == found.magnitude
-                assert_array_equal(array(changed), array(found.image))
+                assert m == result.magnitude
+                assert_array_equal(array(changed), array(result.image))
                 break
     assert kinds == {"mixed", "perturbed"}
 

@@ -36,9 +36,9 @@ def test_the_kernel_solves_what_the_exact_solver_does(
 ) -> None:
     image, removed = case(seed, rows, columns, share, smooth)
     before = image.copy()
-    found, exact = impute_pixels(image, removed), impute_pixels_exactly(image, removed)
-    assert np.abs(found - exact).max() <= 1e-3 * np.ptp(image)
-    assert_array_equal(found[:, ~removed], image[:, ~removed])
+    result, exact = impute_pixels(image, removed), impute_pixels_exactly(image, removed)
+    assert np.abs(result - exact).max() <= 1e-3 * np.ptp(image)
+    assert_array_equal(result[:, ~removed], image[:, ~removed])
     assert_array_equal(exact[:, ~removed], image[:, ~removed])
     assert_array_equal(image, before)
 
@@ -56,16 +56,16 @@ def test_each_removed_pixel_is_the_mean_of_its_neighbors(
     seed: int, rows: int, columns: int, share: float
 ) -> None:
     image, removed = case(seed, rows, columns, share, 0)
-    found = impute_pixels_exactly(image.astype(np.float64), removed)
+    result = impute_pixels_exactly(image.astype(np.float64), removed)
     for r, c in np.argwhere(removed):
         total, weight = np.zeros(3), 0.0
         for i in range(max(r - 1, 0), min(r + 2, rows)):
             for j in range(max(c - 1, 0), min(c + 2, columns)):
                 if (i, j) != (r, c):
                     share_of_it = 1 / 6 if i == r or j == c else 1 / 12
-                    total += share_of_it * found[:, i, j]
+                    total += share_of_it * result[:, i, j]
                     weight += share_of_it
-        assert_allclose(found[:, r, c], total / weight, atol=1e-9)
+        assert_allclose(result[:, r, c], total / weight, atol=1e-9)
 
 
 def test_nothing_of_a_removed_pixel_is_left() -> None:

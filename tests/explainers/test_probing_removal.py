@@ -252,11 +252,11 @@ def test_parts_give_what_the_whole_does_and_inputs_stay() -> None:
 
 def test_no_images_give_no_curves() -> None:
     images, maps, targets = sample(0, n=0)
-    found = compute_removal_curves(
+    result = compute_removal_curves(
         network(0, 144)[0], images, maps, targets=targets, removal=Removal(black=ZERO, seed=0)
     )
-    assert found.forwards == 0
-    assert found.least_first.shape == (0, 4, 25)
+    assert result.forwards == 0
+    assert result.least_first.shape == (0, 4, 25)
 
 
 def test_what_cannot_be_removed_is_refused() -> None:

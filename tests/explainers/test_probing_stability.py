@@ -36,8 +36,8 @@ def gradients(of: "torch.nn.Module", images: np.ndarray, targets: np.ndarray) ->
     """Sum over the channels of the score's gradient: a map with signs."""
     given = torch.from_numpy(np.asarray(images, np.float32)).requires_grad_()
     scores = of(given)[torch.arange(len(given)), torch.from_numpy(np.asarray(targets))]
-    (found,) = torch.autograd.grad(scores.sum(), given)
-    return found.sum(dim=1).numpy()
+    (result,) = torch.autograd.grad(scores.sum(), given)
+    return result.sum(dim=1).numpy()
 
 
 def sample(n: int = 3, side: int = 16) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -55,21 +55,21 @@ def test_changes_are_those_of_a_plain_loop_in_any_batch() -> None:
     images, maps, targets = sample()
     copies = images.copy(), maps.copy()
     settings = StabilitySettings(draws=4, seed=3)
-    found = measure_map_changes(explain, images, maps, targets=targets, settings=settings)
-    assert_allclose(found.norms, [np.linalg.norm(one) for one in maps], rtol=1e-6)
+    result = measure_map_changes(explain, images, maps, targets=targets, settings=settings)
+    assert_allclose(result.norms, [np.linalg.norm(one) for one in maps], rtol=1e-6)
     for i, kind, draw in np.ndindex(3, 2, 4):
         noise = draw_noise(settings, images.shape[1:], i, 4 * kind + draw)
         again = explain((images[i] + noise)[None].astype(np.float32), targets[i : i + 1])[0]
-        assert_allclose(found.changes[i, kind, draw], np.linalg.norm(again - maps[i]), rtol=1e-4)
+        assert_allclose(result.changes[i, kind, draw], np.linalg.norm(again - maps[i]), rtol=1e-4)
     for batch in (1, 5, 100):
         other = StabilitySettings(draws=4, seed=3, batch=batch)
         again = measure_map_changes(explain, images, maps, targets=targets, settings=other)
-        assert_allclose(again.changes, found.changes, rtol=1e-4)
+        assert_allclose(again.changes, result.changes, rtol=1e-4)
     part = measure_map_changes(
         explain, images[2:], maps[2:], targets=targets[2:], settings=settings, numbers=np.array([2])
     )
-    assert_allclose(part.changes, found.changes[2:], rtol=1e-4)
-    assert len(np.unique(found.changes)) == found.changes.size
+    assert_allclose(part.changes, result.changes[2:], rtol=1e-4)
+    assert len(np.unique(result.changes)) == result.changes.size
     assert_array_equal(images, copies[0])
     assert_array_equal(maps, copies[1])
 
@@ -111,20 +111,20 @@ def test_a_map_that_does_not_look_never_changes_and_one_that_is_the_image_does()
 def test_the_class_asked_for_stays_the_same() -> None:
     images, _, targets = sample()
     maps = targets[:, None, None] * np.ones((1, 16, 16))
-    found = measure_map_changes(
+    result = measure_map_changes(
         lambda p, t: t[:, None, None] * np.ones((1, 16, 16)), images, maps,
         targets=targets, settings=StabilitySettings(draws=3, seed=0, batch=4),
     )  # fmt: skip
-    assert_array_equal(found.changes, np.zeros((3, 2, 3)))
+    assert_array_equal(result.changes, np.zeros((3, 2, 3)))
 
 
 @given(st.integers(2, 12), st.integers(0, 1000))
 def test_chance_is_the_distance_to_another_image(n: int, seed: int) -> None:
     maps = np.arange(n, dtype=float)[:, None, None] * np.ones((1, 2, 2))
-    found = compute_chance_changes(maps, seed=seed) / 2
-    assert (found >= 1).all()  # never its own
-    assert_array_equal(found, found.round())
-    assert_array_equal(found, compute_chance_changes(maps, seed=seed) / 2)
+    result = compute_chance_changes(maps, seed=seed) / 2
+    assert (result >= 1).all()  # never its own
+    assert_array_equal(result, result.round())
+    assert_array_equal(result, compute_chance_changes(maps, seed=seed) / 2)
 
 
 def test_chance_draws_all_others_and_needs_one() -> None:
@@ -152,7 +152,7 @@ def test_as_captums_largest_sensitivity() -> None:
     metrics = pytest.importorskip("captum.metrics", reason="no captum here")
     images, maps, targets = sample()
     settings = StabilitySettings(draws=6, seed=2, noises=["uniform"])
-    found = measure_map_changes(explain, images, maps, targets=targets, settings=settings)
+    result = measure_map_changes(explain, images, maps, targets=targets, settings=settings)
 
     def ours(given: "torch.Tensor") -> "torch.Tensor":  # every image six times in a row
         noises = [draw_noise(settings, images.shape[1:], *divmod(k, 6)) for k in range(len(given))]
@@ -171,7 +171,7 @@ def test_as_captums_largest_sensitivity() -> None:
         n_perturb_samples=6,
         target=torch.from_numpy(targets),
     )
-    assert_allclose(found.changes.max(axis=(1, 2)) / found.norms, wanted.numpy(), rtol=1e-4)
+    assert_allclose(result.changes.max(axis=(1, 2)) / result.norms, wanted.numpy(), rtol=1e-4)
 
 
 @pytest.fixture
@@ -184,7 +184,7 @@ def quantus() -> Iterator[object]:
 def test_as_quantus_largest_sensitivity(quantus: object) -> None:
     images, maps, targets = sample()
     settings = StabilitySettings(draws=5, seed=2, noises=["uniform"])
-    found = measure_map_changes(explain, images, maps, targets=targets, settings=settings)
+    result = measure_map_changes(explain, images, maps, targets=targets, settings=settings)
     draw = iter(range(5))
 
     def ours(arr: np.ndarray, **_: object) -> np.ndarray:
@@ -199,7 +199,7 @@ def test_as_quantus_largest_sensitivity(quantus: object) -> None:
         model=network(), x_batch=images, y_batch=targets, a_batch=maps[:, None], channel_first=True,
         explain_func=lambda model, inputs, targets, **_: explain(inputs, targets)[:, None],
     )  # fmt: skip
-    assert_allclose(found.changes.max(axis=(1, 2)) / found.norms, wanted, rtol=1e-4)
+    assert_allclose(result.changes.max(axis=(1, 2)) / result.norms, wanted, rtol=1e-4)
 
 
 def test_quantus_sparseness_is_the_gini_index_of_the_definition(quantus: object) -> None:
@@ -263,8 +263,8 @@ def test_random_weights_keep_the_scale_and_lose_what_was_learned() -> None:
     for name, value in one.named_buffers():
         assert_array_equal(value, before[name])
     images, maps, targets = sample()
-    found = compute_map_similarity(maps, gradients(one, images, targets))
-    assert np.abs(found).max() < 0.6
+    result = compute_map_similarity(maps, gradients(one, images, targets))
+    assert np.abs(result).max() < 0.6
     assert_allclose(compute_map_similarity(maps, gradients(trained, images, targets)), 1)
 
 
@@ -283,8 +283,8 @@ def test_the_signal_gets_through_a_deep_network_of_random_weights() -> None:
     given = torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(0)).requires_grad_()
 
     def steepness(of: "torch.nn.Module") -> float:
-        (found,) = torch.autograd.grad(of(given).sum(), given)
-        return float(found.abs().mean())
+        (result,) = torch.autograd.grad(of(given).sum(), given)
+        return float(result.abs().mean())
 
     for part in deep.modules():
         assert not isinstance(part, torch.nn.BatchNorm2d) or part.running_var.eq(1).all()

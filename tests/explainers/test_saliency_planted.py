@@ -229,9 +229,9 @@ def test_grad_cam_keeps_what_it_measured() -> None:
     network[5:](maps)[0, 2].backward()
     raw = (maps.grad.mean(dim=(2, 3), keepdim=True) * maps).sum(dim=1, keepdim=True)
     expected = torch.nn.functional.interpolate(raw, (SIDE, SIDE), mode="bilinear")[0, 0]
-    found = explainer("grad_cam", network)(images(1), np.array([2]))[0]
-    assert_allclose(found, expected.detach().numpy(), rtol=1e-4, atol=1e-7)
-    assert found.min() < 0 < found.max()
+    result = explainer("grad_cam", network)(images(1), np.array([2]))[0]
+    assert_allclose(result, expected.detach().numpy(), rtol=1e-4, atol=1e-7)
+    assert result.min() < 0 < result.max()
 
 
 def test_ablation_cam_drops_channels_to_zero() -> None:
@@ -250,8 +250,8 @@ def test_ablation_cam_drops_channels_to_zero() -> None:
             * maps[0, channel]
         )
     expected = torch.nn.functional.interpolate(raw[None, None], (SIDE, SIDE), mode="bilinear")[0, 0]
-    found = explainer("ablation_cam", network)(images(1), np.array([target]))[0]
-    assert_allclose(found, expected.detach().numpy(), rtol=1e-3, atol=1e-5)
+    result = explainer("ablation_cam", network)(images(1), np.array([target]))[0]
+    assert_allclose(result, expected.detach().numpy(), rtol=1e-3, atol=1e-5)
 
 
 def test_factorisation_sums_to_what_its_concepts_are_worth() -> None:
@@ -331,8 +331,8 @@ def test_the_same_as_captum_called_directly(name: str) -> None:
     with seed_libraries(7):
         direct = getattr(captum, kind)(network).attribute(given, target=2, **theirs)
     expected = direct[:, 0] if name == "occlusion" else direct.sum(dim=1)
-    found = explainer(name, network, seed=7, options=ours)(images(1), np.array([2]))
-    assert_allclose(found, expected.detach().numpy(), rtol=1e-3, atol=1e-7)
+    result = explainer(name, network, seed=7, options=ours)(images(1), np.array([2]))
+    assert_allclose(result, expected.detach().numpy(), rtol=1e-3, atol=1e-7)
 
 
 def test_bcos_contributions_sum_to_the_answer() -> None:

@@ -70,9 +70,9 @@ def test_effects_are_those_of_the_circuit_by_hand(effects: list[CausalEffect]) -
         own = words[IDS[row][-1]] + 2 * (TRUTH[row] @ (rows[:4] + rows[4:8]))
         code = max(float(own @ rows[1]) - 0.3, 0.0)
         each.append(log_share(circuit, own, 1) - log_share(circuit, own - code * rows[1], 1))
-    found = next(e for e in effects if e.latent == 1 and e.act == "ablation")
-    assert abs(found.effect - np.mean(each)) < 4 * np.std(each) / np.sqrt(50)
-    assert found.texts == min(50, len(held))
+    result = next(e for e in effects if e.latent == 1 and e.act == "ablation")
+    assert abs(result.effect - np.mean(each)) < 4 * np.std(each) / np.sqrt(50)
+    assert result.texts == min(50, len(held))
 
 
 def test_targets_are_tokens_of_the_concept() -> None:
@@ -106,8 +106,8 @@ def test_nothing_is_said_of_a_latent_that_is_never_active() -> None:
     with torch.no_grad():
         own.W_dec[9] = 0.0
     network = HookedModel(circuit, "block", 0)
-    found = causal_effects(network, IDS, own, TRUTH, {9: 0}, targets=TARGETS)
-    assert [effect.answer for effect in found] == ["inconclusive"] * 2
+    result = causal_effects(network, IDS, own, TRUTH, {9: 0}, targets=TARGETS)
+    assert [effect.answer for effect in result] == ["inconclusive"] * 2
     with pytest.raises(EvidenceError, match="target"):
         causal_effects(network, IDS, own, TRUTH, {0: 0}, targets={0: []})
-    assert_allclose(found[0].texts, 0)
+    assert_allclose(result[0].texts, 0)

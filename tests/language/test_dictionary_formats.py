@@ -49,9 +49,9 @@ def check_same(ours: SparseDictionary, codes: np.ndarray, rebuilt: np.ndarray | 
     top = own.largest(hidden)
     dense = np.zeros((len(HIDDEN), own.latents))
     np.put_along_axis(dense, to_host(top.indices), to_host(top.values), axis=1)
-    for found in (dense, ours.encode(HIDDEN)):
-        assert ((found > 0) == (theirs > 0)).all()
-        assert (np.abs(found - theirs) <= 1e-5 * np.maximum(1, np.abs(theirs))).all()
+    for result in (dense, ours.encode(HIDDEN)):
+        assert ((result > 0) == (theirs > 0)).all()
+        assert (np.abs(result - theirs) <= 1e-5 * np.maximum(1, np.abs(theirs))).all()
     if rebuilt is not None:
         assert_allclose(to_host(own.rebuild(hidden, top)), rebuilt, rtol=1e-4, atol=1e-5)
 
@@ -86,9 +86,9 @@ def test_folders_and_objects_of_sae_lens(
     hidden = torch.as_tensor(HIDDEN)
     with torch.no_grad():
         codes, rebuilt = to_host(sae.encode(hidden)), to_host(sae(hidden))
-    found = read_dictionary(tmp_path)
-    assert found.transcodes == ("Transcoder" in kind)
-    check_same(found, codes, rebuilt)
+    result = read_dictionary(tmp_path)
+    assert result.transcodes == ("Transcoder" in kind)
+    check_same(result, codes, rebuilt)
     alive = as_dictionary(sae)
     top = alive.largest(hidden)
     assert_allclose(np.sort(to_host(top.values))[:, -1], codes.max(axis=1), rtol=1e-5)
@@ -116,12 +116,12 @@ def test_checkpoints_of_training(kind: str, rescaled: bool, saes: Any, tmp_path:
 def test_a_scale_that_was_not_folded(saes: Any, tmp_path: Path) -> None:
     sae = made(saes, "StandardSAE", {"normalize_activations": "expected_average_only_in"})
     sae.save_model(tmp_path)
-    found = read_dictionary(tmp_path)
-    assert found.needs_scale
+    result = read_dictionary(tmp_path)
+    assert result.needs_scale
     sae.fold_activation_norm_scaling_factor(1.7)
     hidden = torch.as_tensor(HIDDEN)
     with torch.no_grad():
-        check_same(found.scaled(1.7), to_host(sae.encode(hidden)), to_host(sae(hidden)))
+        check_same(result.scaled(1.7), to_host(sae.encode(hidden)), to_host(sae(hidden)))
 
 
 def arrays(**shapes: tuple[int, ...]) -> dict[str, np.ndarray]:
@@ -140,9 +140,9 @@ def test_gemma_scope(tmp_path: Path) -> None:
     folder = tmp_path / "layer_12" / "width_16k" / "average_l0_82"
     folder.mkdir(parents=True)
     np.savez(folder / "params.npz", **own)
-    found = read_dictionary(folder)
-    check_same(found, jumprelu(own), jumprelu(own) @ own["W_dec"] + own["b_dec"])
-    assert found.place.hook == "blocks.12.hook_resid_post"
+    result = read_dictionary(folder)
+    check_same(result, jumprelu(own), jumprelu(own) @ own["W_dec"] + own["b_dec"])
+    assert result.place.hook == "blocks.12.hook_resid_post"
 
 
 def test_gemma_scope_2_in_bfloat16(tmp_path: Path) -> None:
@@ -159,9 +159,9 @@ def test_gemma_scope_2_in_bfloat16(tmp_path: Path) -> None:
     save(halves, folder / "params.safetensors")
     own = {n: halves[names[n]].float().numpy() for n in own}
     skipped = HIDDEN @ halves["affine_skip_connection"].float().numpy()
-    found = read_dictionary(folder)
-    check_same(found, jumprelu(own), jumprelu(own) @ own["W_dec"] + own["b_dec"] + skipped)
-    assert found.place.hook_out == "blocks.3.hook_mlp_out"
+    result = read_dictionary(folder)
+    check_same(result, jumprelu(own), jumprelu(own) @ own["W_dec"] + own["b_dec"] + skipped)
+    assert result.place.hook_out == "blocks.3.hook_mlp_out"
 
 
 def topk(before: np.ndarray, k: int) -> np.ndarray:
@@ -181,9 +181,9 @@ def test_sparsify(transcode: bool, tmp_path: Path) -> None:
     (folder / "cfg.json").write_text(json.dumps({"k": 3, "transcode": transcode}))
     inside = HIDDEN.astype(np.float64) - (0 if transcode else own["b_dec"])
     codes = topk(inside @ own["encoder.weight"].T + own["encoder.bias"], 3)
-    found = read_dictionary(folder)
-    check_same(found, codes, codes @ own["W_dec"] + own["b_dec"])
-    assert found.place.hook == "layers.5" and found.transcodes == transcode
+    result = read_dictionary(folder)
+    check_same(result, codes, codes @ own["W_dec"] + own["b_dec"])
+    assert result.place.hook == "layers.5" and result.transcodes == transcode
 
 
 def test_circuit_tracer(tmp_path: Path) -> None:
@@ -197,9 +197,9 @@ def test_circuit_tracer(tmp_path: Path) -> None:
     for turned in (False, True):
         rows = own["W_dec"].T if turned else own["W_dec"]
         save_file({**own, "W_dec": np.ascontiguousarray(rows)}, tmp_path / "layer_7.safetensors")
-        found = read_dictionary(tmp_path / "layer_7.safetensors")
-        check_same(found, codes, rebuilt)
-        assert found.place.hook == "blocks.7.mlp.hook_in"
+        result = read_dictionary(tmp_path / "layer_7.safetensors")
+        check_same(result, codes, rebuilt)
+        assert result.place.hook == "blocks.7.mlp.hook_in"
 
 
 def saved_by_trainer(folder: Path, kind: str, own: dict[str, np.ndarray], **more: Any) -> Path:
@@ -221,12 +221,12 @@ def test_dictionary_learning(tmp_path: Path) -> None:
         ("AutoEncoderTopK", {"k": 3}, topk(before, 3)),
         ("BatchTopKSAE", {"k": 3, "threshold": 0.4}, np.where(before > 0.4, before, 0.0)),
     ):
-        found = read_dictionary(saved_by_trainer(tmp_path / kind, kind, own, **more))
-        check_same(found, codes, codes @ own["decoder.weight"].T + own["b_dec"])
-        assert found.place.hook == "blocks.3.hook_resid_post"
+        result = read_dictionary(saved_by_trainer(tmp_path / kind, kind, own, **more))
+        check_same(result, codes, codes @ own["decoder.weight"].T + own["b_dec"])
+        assert result.place.hook == "blocks.3.hook_resid_post"
     plain = {("bias" if name == "b_dec" else name): array for name, array in own.items()}
-    found = read_dictionary(saved_by_trainer(tmp_path / "plain", "AutoEncoder", plain))
-    check_same(found, before.clip(0), None)
+    result = read_dictionary(saved_by_trainer(tmp_path / "plain", "AutoEncoder", plain))
+    check_same(result, before.clip(0), None)
     with pytest.raises(UnsafeInputError, match="none that was set in training"):
         read_dictionary(saved_by_trainer(tmp_path / "b", "BatchTopKSAE", own, k=3, threshold=-1.0))
 

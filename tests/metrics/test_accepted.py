@@ -160,8 +160,8 @@ def by_pingouin(said: np.ndarray) -> dict[str, float]:
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = pingouin.intraclass_corr(table, "item", "by", "said", nan_policy="omit")
-    return dict(zip(found["Type"], found["ICC"], strict=True))
+        result = pingouin.intraclass_corr(table, "item", "by", "said", nan_policy="omit")
+    return dict(zip(result["Type"], result["ICC"], strict=True))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -169,8 +169,8 @@ def test_intraclass_correlation_is_that_of_pingouin(seed: int) -> None:
     said = votes(seed, missing=0.0)
     expected = by_pingouin(said)
     for form, theirs in TYPES.items():
-        found = float(intraclass_correlation(said, FIVE, form=form))
-        assert found == pytest.approx(expected[theirs], abs=1e-12), form
+        result = float(intraclass_correlation(said, FIVE, form=form))
+        assert result == pytest.approx(expected[theirs], abs=1e-12), form
 
 
 def test_forms_with_raters_take_what_all_rated() -> None:
@@ -178,8 +178,8 @@ def test_forms_with_raters_take_what_all_rated() -> None:
     expected = by_pingouin(said)
     assert 5 < (~np.isnan(said)).all(1).sum() < 30
     for form in ("ICC2", "ICC3", "ICC2k", "ICC3k"):
-        found = float(intraclass_correlation(said, FIVE, form=form))
-        assert found == pytest.approx(expected[TYPES[form]], abs=1e-12), form
+        result = float(intraclass_correlation(said, FIVE, form=form))
+        assert result == pytest.approx(expected[TYPES[form]], abs=1e-12), form
     nobody = np.array([[1.0, np.nan, 2.0], [np.nan, 3.0, 4.0], [5.0, 5.0, np.nan]])
     evidence = RatingEvidence(ratings=nobody, scale=FIVE)
     state = IntraclassCorrelation.of(evidence, form="ICC2")
@@ -233,12 +233,12 @@ def test_predictions(evidence: RatingEvidence, against: Any) -> None:
         return [float(scale[::-1][i]) for i in far.argmin(1)]
 
     expected = kappa(rounded(said), rounded(voted), scale) if known.any() else np.nan
-    found = predicted_rating_agreement(**given_, against=against)
-    assert_allclose(found, expected, rtol=0, atol=1e-12)
+    result = predicted_rating_agreement(**given_, against=against)
+    assert_allclose(result, expected, rtol=0, atol=1e-12)
     varies = known.sum() > 1 and np.ptp(predicted[known]) > 0 and np.ptp(voted) > 1e-9
     rho = stats.spearmanr(predicted[known], voted.round(9)).statistic if varies else np.nan
-    found = predicted_rating_correlation(**given_, against=against)
-    assert_allclose(found, rho, rtol=0, atol=1e-12)
+    result = predicted_rating_correlation(**given_, against=against)
+    assert_allclose(result, rho, rtol=0, atol=1e-12)
 
 
 def test_one_rater_against_the_others() -> None:
@@ -262,8 +262,8 @@ def test_only_known_explanations_are_counted() -> None:
     foretold = catalogue()["predicted_rating_correlation"].state
     people = catalogue()["rater_correlation"].state
     for state, known in ((foretold, [[3, 2], [3, 4]]), (people, [[3, 2], [3, 4]])):
-        found = np.stack(state.of(evidence, weights).counted(), axis=1)
-        assert found.tolist() == known
+        result = np.stack(state.of(evidence, weights).counted(), axis=1)
+        assert result.tolist() == known
         assert np.stack(state.of(evidence).counted(), axis=1).tolist() == known[:1]
 
 
@@ -271,9 +271,9 @@ def test_weights_repeat_ranked_samples() -> None:
     random = np.random.default_rng(0)
     x, y = random.integers(0, 4, 20).astype(float), random.integers(0, 4, 20).astype(float)
     times = random.integers(0, 4, 20)
-    found = spearman(x, y, times[None].astype(float))[0]
+    result = spearman(x, y, times[None].astype(float))[0]
     twice = np.repeat(np.arange(20), times)
-    assert found == pytest.approx(stats.spearmanr(x[twice], y[twice]).statistic, abs=1e-12)
+    assert result == pytest.approx(stats.spearmanr(x[twice], y[twice]).statistic, abs=1e-12)
 
 
 def test_acceptance_counts_each_explanation_once() -> None:
@@ -293,10 +293,10 @@ def of(name: str, evidence: RatingEvidence) -> float:
 
 @pytest.mark.parametrize("name", AGREEMENTS)
 def test_planted_agreement_is_found(name: str) -> None:
-    found = [of(name, planted_ratings(600, agreement=a, missing=0.0)) for a in (0.0, 0.5, 1.0)]
-    assert found[2] == pytest.approx(1.0)
-    assert abs(found[0]) < 0.08
-    assert 0.1 < found[1] < 0.8
+    result = [of(name, planted_ratings(600, agreement=a, missing=0.0)) for a in (0.0, 0.5, 1.0)]
+    assert result[2] == pytest.approx(1.0)
+    assert abs(result[0]) < 0.08
+    assert 0.1 < result[1] < 0.8
 
 
 @pytest.mark.parametrize("name", AGREEMENTS)

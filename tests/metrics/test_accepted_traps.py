@@ -70,13 +70,13 @@ def test_a_correlation_is_not_averaged_with_its_p_value() -> None:
     labels = random.integers(1, 6, 400).astype(float)
     predicted = labels + random.normal(scale=1.5, size=400)
     both = stats.spearmanr(predicted, labels)
-    found = float(predicted_rating_correlation(labels[:, None], FIVE, predicted))
-    assert found == pytest.approx(both.statistic, abs=1e-12)
-    assert np.mean(both) == pytest.approx(found / 2, abs=1e-6)  # what the tables print
+    result = float(predicted_rating_correlation(labels[:, None], FIVE, predicted))
+    assert result == pytest.approx(both.statistic, abs=1e-12)
+    assert np.mean(both) == pytest.approx(result / 2, abs=1e-6)  # what the tables print
     # the short formula of rank differences holds without ties only
     apart = stats.rankdata(predicted) - stats.rankdata(labels)
     short = 1 - 6 * (apart**2).sum() / (400 * (400**2 - 1))
-    assert abs(short - found) > 0.005
+    assert abs(short - result) > 0.005
 
 
 def test_images_come_again() -> None:

@@ -29,10 +29,10 @@ PREDICTED = (U @ THETA).argmax(axis=1)
     ],
 )
 def test_worked_example(rank_by: str, expected: list[float]) -> None:
-    found = concept_existence(
+    result = concept_existence(
         U, TRUTH, top=(1, 2, 3), rank_by=rank_by, weights=THETA, predicted=PREDICTED
     )
-    assert_allclose(found, expected, atol=5e-7)
+    assert_allclose(result, expected, atol=5e-7)
 
 
 def naive(
@@ -65,22 +65,22 @@ def naive(
 def test_equals_the_definition(
     evidence: ConceptEvidence, rank_by: str, order: str, population: str, named: str
 ) -> None:
-    found = ConceptExistence.of(
+    result = ConceptExistence.of(
         evidence, top=(1, 3, 5), rank_by=rank_by, order=order, population=population, named=named
     ).value()
     expected = [naive(evidence, top, rank_by, order, population, named) for top in (1, 3, 5)]
-    assert_allclose(found, expected, rtol=1e-12)
+    assert_allclose(result, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize(("alignment", "expected"), [(1.0, 1.0), (0.0, 0.0)])
 def test_planted_perfect_and_worst(alignment: float, expected: float) -> None:
-    found = ConceptExistence.of(planted_concepts(alignment=alignment)).value()
-    assert_allclose(found, expected)
+    result = ConceptExistence.of(planted_concepts(alignment=alignment)).value()
+    assert_allclose(result, expected)
 
 
 def test_naming_everything_is_the_mean_prevalence() -> None:
-    found = ConceptExistence.of(planted_concepts(alignment=0.3), top=(12,)).value()
-    assert_allclose(found, 0.5)
+    result = ConceptExistence.of(planted_concepts(alignment=0.3), top=(12,)).value()
+    assert_allclose(result, 0.5)
 
 
 def test_undefined_is_nan_and_counted() -> None:

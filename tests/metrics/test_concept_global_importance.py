@@ -73,15 +73,15 @@ def naive(evidence: ConceptEvidence, form: int, over: str) -> list[float]:
     over=st.sampled_from(["concepts", "classes"]),
 )
 def test_equals_the_definition(evidence: ConceptEvidence, form: int, over: str) -> None:
-    found = ConceptGlobalImportance.of(evidence).value(form=(form,), over=over)
-    assert_allclose(found[0], naive(evidence, form, over), rtol=1e-9, atol=1e-12)
+    result = ConceptGlobalImportance.of(evidence).value(form=(form,), over=over)
+    assert_allclose(result[0], naive(evidence, form, over), rtol=1e-9, atol=1e-12)
 
 
 @given(evidence=concept_evidence())
 def test_form_one_equals_scikit_learn(evidence: ConceptEvidence) -> None:
-    found = ConceptGlobalImportance.of(evidence).value(form=(1,))[0]
+    result = ConceptGlobalImportance.of(evidence).value(form=(1,))[0]
     expected = np.diag(cosine_similarity(evidence.weights, evidence.class_truth))
-    assert_allclose(found, expected, atol=1e-12)
+    assert_allclose(result, expected, atol=1e-12)
 
 
 def test_planted_perfect_and_worst() -> None:
@@ -89,10 +89,10 @@ def test_planted_perfect_and_worst() -> None:
     head = np.asarray(perfect.class_truth)
     given = {"labels": perfect.labels, "predicted": perfect.predicted}
     for sign in (1.0, -1.0):
-        found = concept_global_importance(
+        result = concept_global_importance(
             perfect.values, head, form=(1,), weights=sign * head, **given
         )
-        assert_allclose(found, sign)
+        assert_allclose(result, sign)
 
 
 def test_undefined_is_nan() -> None:

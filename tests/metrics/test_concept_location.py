@@ -111,9 +111,9 @@ def test_equals_the_definition(
         part_of=part_of,
         points=evidence.points,
     )
-    found = ConceptLocation.of(evidence, top=(1, 4), alpha=(1, 3, 6), **options).value()
+    result = ConceptLocation.of(evidence, top=(1, 4), alpha=(1, 3, 6), **options).value()
     expected = [[naive(evidence, top, alpha, **options) for top in (1, 4)] for alpha in (1, 3, 6)]
-    assert_allclose(found, expected, rtol=1e-12)
+    assert_allclose(result, expected, rtol=1e-12)
 
 
 def worked_example() -> LocationEvidence:
@@ -135,8 +135,8 @@ def test_worked_example() -> None:
     assert_allclose(
         evidence.maps[0], [[[0.5, 2], [1.5, 1]], [[0.25, 0], [0.75, 1.5]], [[0, 0.5], [0, -0.5]]]
     )
-    found = concept_location(evidence, top=(1, 2, 3), rank_by="value")
-    assert_allclose(found, [[0, 0, 1 / 3]] * 3, atol=5e-7)
+    result = concept_location(evidence, top=(1, 2, 3), rank_by="value")
+    assert_allclose(result, [[0, 0, 1 / 3]] * 3, atol=5e-7)
 
 
 @given(
@@ -176,8 +176,8 @@ def test_kernel_counts_what_a_plain_upsampling_shows(dtype: Any) -> None:
     )  # fmt: skip
     which = np.stack([random.integers(0, 4, 50), random.integers(0, 6, 50)], axis=1)
     points = random.random((50, 2)) * (31, 17)
-    found = pixel_counts(evidence, which, points)
-    for (i, j), point, (above, equal, before) in zip(which, points, found, strict=True):
+    result = pixel_counts(evidence, which, points)
+    for (i, j), point, (above, equal, before) in zip(which, points, result, strict=True):
         image = upsampled(maps[i, j].astype(np.float64), 31, 17).ravel()
         pixel = int(point[0]) * 17 + int(point[1])
         assert_array_equal(
@@ -197,15 +197,15 @@ def test_planted_perfect_and_worst(alignment: float, expected: float) -> None:
 
 def test_a_flat_map_scores_its_share_of_the_image() -> None:
     evidence = UNIFORM_MAP.make(planted_locations(size=(24, 24)), 0)
-    found = concept_location(evidence, alpha=(1, 3, 6), top=(1,), ties="share")
-    assert_allclose(found[:, 0], [1 / 12, 3 / 12, 6 / 12])
+    result = concept_location(evidence, alpha=(1, 3, 6), top=(1,), ties="share")
+    assert_allclose(result[:, 0], [1 / 12, 3 / 12, 6 / 12])
 
 
 def test_a_random_point_scores_chance() -> None:
     entry = catalogue()["concept_location"]
     (null,) = (null for null in entry.nulls if null.name == "random_point")
-    found = entry.null_state(null, planted_locations(3, size=(24, 24)), top=(5,)).value()
-    assert_allclose(found[:, 0], [1 / 12, 3 / 12, 6 / 12])
+    result = entry.null_state(null, planted_locations(3, size=(24, 24)), top=(5,)).value()
+    assert_allclose(result[:, 0], [1 / 12, 3 / 12, 6 / 12])
 
 
 def test_the_image_center_covers_the_middle() -> None:

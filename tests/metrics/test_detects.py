@@ -26,7 +26,7 @@ FEW = Resampling(resamples=100, shuffles=100)
 @given(evidence=unit_evidence())
 @settings(max_examples=50)
 def test_oracles(evidence: UnitEvidence) -> None:
-    found = [
+    result = [
         UnitIoU.of(evidence).value(),
         UnitIoU.of(evidence, denominator="category").value(),
         DetectionAccuracy.of(evidence).value(),
@@ -46,13 +46,13 @@ def test_oracles(evidence: UnitEvidence) -> None:
             met / shown if shown else np.nan,
             shared / formula if formula else np.nan,
         ]
-        assert_allclose([f[u] for f in found], expected)
+        assert_allclose([f[u] for f in result], expected)
 
 
 @given(evidence=unit_evidence(), meeting=st.sampled_from(["overlap", "present"]))
 @settings(max_examples=50)
 def test_correlation_is_numpys(evidence: UnitEvidence, meeting: str) -> None:
-    found = detection_and_accuracy(evidence, meeting=meeting)  # type: ignore[arg-type]
+    result = detection_and_accuracy(evidence, meeting=meeting)  # type: ignore[arg-type]
     right = np.asarray(evidence.right)
     fires = evidence.unit_pixels > 0 if evidence.fires is None else evidence.fires
     there, shared = evidence.formula_pixels > 0, evidence.shared_pixels > 0
@@ -69,7 +69,7 @@ def test_correlation_is_numpys(evidence: UnitEvidence, meeting: str) -> None:
             x, y = score[usable], accuracy[usable]
             if usable.sum() < 3 or np.ptp(x) < 1e-9 or np.ptp(y) < 1e-9:
                 continue
-            assert_allclose(found[row, column], np.corrcoef(x, y)[0, 1], atol=1e-9)
+            assert_allclose(result[row, column], np.corrcoef(x, y)[0, 1], atol=1e-9)
 
 
 def test_planted_units() -> None:
@@ -81,9 +81,9 @@ def test_planted_units() -> None:
     assert (DetectionAccuracy.of(worst).value() == 0).all()
     assert (UnitIoU.of(worst).value() == 0).all()
     assert detection_and_accuracy(perfect)[1, 0] > 0.6
-    found = {v.question: v for v in audit(perfect, FEW).verdicts}["detects"]
-    assert found.answer in ("partly", "yes") and found.score is not None
-    assert found.score.metric == "detection_accuracy" and found.score.n == 12
+    result = {v.question: v for v in audit(perfect, FEW).verdicts}["detects"]
+    assert result.answer in ("partly", "yes") and result.score is not None
+    assert result.score.metric == "detection_accuracy" and result.score.n == 12
     assert {v.question: v.answer for v in audit(worst, FEW).verdicts}["detects"] == "no"
 
 
@@ -105,25 +105,25 @@ def test_every_unit_has_an_interval_and_the_null_is_the_one_given() -> None:
 
 
 def test_correlation_counts_units_and_is_judged_by_shuffles() -> None:
-    found = evaluate(
+    result = evaluate(
         MetricRequest(find_metric("detection_and_accuracy")), [planted_units(1200)], FEW
     )
-    assert [(s.options["which"], s.options["by"]) for s in found] == [
+    assert [(s.options["which"], s.options["by"]) for s in result] == [
         ("union", "detection_accuracy"), ("union", "iou"),
         ("intersection", "detection_accuracy"), ("intersection", "iou"),
     ]  # fmt: skip
-    assert all((s.n, s.n_undefined, s.n_unit) == (12, 0, "units") for s in found)
-    null = found[2].null
+    assert all((s.n, s.n_undefined, s.n_unit) == (12, 0, "units") for s in result)
+    null = result[2].null
     assert null is not None and null.difference is not None and null.difference.low > 0
 
 
 def test_a_correlation_alone_is_no_answer() -> None:
     bare = replace(planted_units(), chance_unit_pixels=None, chance_formula_pixels=None,
                    chance_shared_pixels=None)  # fmt: skip
-    found = audit(bare, FEW)
-    assert {s.metric for s in found.scores} == {"detection_and_accuracy"}
-    assert {v.answer for v in found.verdicts} == {"not_evaluated"}
-    assert {u.metric for u in found.not_computed} >= {"detection_accuracy", "unit_iou"}
+    result = audit(bare, FEW)
+    assert {s.metric for s in result.scores} == {"detection_and_accuracy"}
+    assert {v.answer for v in result.verdicts} == {"not_evaluated"}
+    assert {u.metric for u in result.not_computed} >= {"detection_accuracy", "unit_iou"}
 
 
 @pytest.mark.parametrize(

@@ -87,8 +87,8 @@ WORKED = {
 @pytest.mark.parametrize("case", WORKED)
 def test_worked_example(case: str) -> None:
     evidence, surrogate, expected = WORKED[case]
-    found = [value(name, evidence, surrogate=surrogate) for name in MEASURES]
-    assert_allclose(found, expected, atol=5.1e-7)
+    result = [value(name, evidence, surrogate=surrogate) for name in MEASURES]
+    assert_allclose(result, expected, atol=5.1e-7)
 
 
 def test_worked_outputs() -> None:
@@ -116,7 +116,7 @@ def naive_outputs(e: SurrogateEvidence, surrogate: str, projection: str) -> np.n
     if surrogate == "rebuilt" and e.rebuilt is not None:
         return np.asarray(e.rebuilt)
     n, classes, k = len(e), len(e.classes), len(e.concepts)
-    found = np.zeros((n, classes))
+    result = np.zeros((n, classes))
     for x in range(n):
         for i in range(classes):
             used = [j for j in range(k) if not np.isnan(e.importances[j, i])]
@@ -136,16 +136,16 @@ def naive_outputs(e: SurrogateEvidence, surrogate: str, projection: str) -> np.n
                     built += c * e.vectors[j]
                 total += float(np.dot(e.head[i], built))
                 total += 0.0 if e.constant is None else float(e.constant[i])
-            found[x, i] = total
-    return found
+            result[x, i] = total
+    return result
 
 
 def naive(name: str, e: SurrogateEvidence, surrogate: str, projection: str) -> float:
     network = np.asarray(e.embeddings) @ np.asarray(e.head).T
     network = network if e.bias is None else network + e.bias
-    found = naive_outputs(e, surrogate, projection)
+    result = naive_outputs(e, surrogate, projection)
     each = []
-    for y, z, t in zip(network.tolist(), found.tolist(), e.labels.tolist(), strict=True):
+    for y, z, t in zip(network.tolist(), result.tolist(), e.labels.tolist(), strict=True):
         if name == "surrogate_error":
             each.append(sum(abs(a - b) for a, b in zip(y, z, strict=True)) / len(y))
         elif name == "surrogate_distance" and len(y) > 1:
@@ -172,24 +172,24 @@ def naive(name: str, e: SurrogateEvidence, surrogate: str, projection: str) -> f
 def test_against_naive_oracle(
     name: str, surrogate: str, evidence: SurrogateEvidence, projection: str
 ) -> None:
-    found = value(name, evidence, surrogate=surrogate, projection=projection)
-    assert_allclose(found, naive(name, evidence, surrogate, projection), rtol=1e-9, atol=1e-9)
+    result = value(name, evidence, surrogate=surrogate, projection=projection)
+    assert_allclose(result, naive(name, evidence, surrogate, projection), rtol=1e-9, atol=1e-9)
 
 
 @given(evidence=surrogate_evidence(), surrogate=st.sampled_from(["linear", "rebuilt"]))
 @settings(max_examples=60)
 def test_coordinates_against_least_squares(evidence: SurrogateEvidence, surrogate: str) -> None:
-    found = compute_surrogate_outputs(evidence, surrogate, "coordinates")
-    assert_allclose(found, naive_outputs(evidence, surrogate, "coordinates"), rtol=1e-6, atol=1e-8)
+    result = compute_surrogate_outputs(evidence, surrogate, "coordinates")
+    assert_allclose(result, naive_outputs(evidence, surrogate, "coordinates"), rtol=1e-6, atol=1e-8)
 
 
 @given(evidence=surrogate_evidence(ties=True))
 @settings(max_examples=60)
 def test_accuracy_kept_against_counts(evidence: SurrogateEvidence) -> None:
     network = compute_outputs(evidence)
-    found = compute_surrogate_outputs(evidence)
+    result = compute_surrogate_outputs(evidence)
     rates = []
-    for outputs in (found, network):
+    for outputs in (result, network):
         right = [
             (row[t] == row.max()) / (row == row.max()).sum()
             for row, t in zip(outputs, evidence.labels, strict=True)
@@ -202,12 +202,12 @@ def test_accuracy_kept_against_counts(evidence: SurrogateEvidence) -> None:
 @given(evidence=surrogate_evidence())
 @settings(max_examples=60)
 def test_relative_error_by_class_against_loops(evidence: SurrogateEvidence) -> None:
-    network, found = compute_outputs(evidence), compute_surrogate_outputs(evidence)
+    network, result = compute_outputs(evidence), compute_surrogate_outputs(evidence)
     expected = np.full(len(evidence.classes), np.nan)
     for i in range(len(expected)):
         rows = np.flatnonzero(evidence.labels == i)
         if len(rows):
-            errors = [abs(network[x, i] - found[x, i]) for x in rows]
+            errors = [abs(network[x, i] - result[x, i]) for x in rows]
             expected[i] = np.mean(errors) / abs(np.mean([network[x, i] for x in rows]))
     entry = catalogue()["surrogate_relative_error_by_class"]
     assert_allclose(entry.state.of(evidence).value(), expected, rtol=1e-9)

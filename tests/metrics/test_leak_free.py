@@ -48,9 +48,9 @@ def test_worked_example_of_single_values() -> None:
     np.testing.assert_allclose(SAID[0], [0.95488135, 0.97151894, 0.98013817], atol=5e-9)
     np.testing.assert_allclose([ross(v, Y) for v in SAID.T], [0.422487, 0.714414, 0.385117], **six)
     np.testing.assert_allclose([plug_in(c, Y) for c in C.T], [0.242586, 0.031817, 0.135656], **six)
-    found = concept_task_leakage(SAID, C, Y)
-    np.testing.assert_allclose(found, [0.259542, 0.984779, 0.359897], **six)
-    assert found.mean() == pytest.approx(0.534740, abs=6e-7)
+    result = concept_task_leakage(SAID, C, Y)
+    np.testing.assert_allclose(result, [0.259542, 0.984779, 0.359897], **six)
+    assert result.mean() == pytest.approx(0.534740, abs=6e-7)
     pairs = interconcept_leakage(SAID, C, over="pairs")
     np.testing.assert_allclose(pairs, [0.334817, 0.365542, 0.184528], **six)
     each = interconcept_leakage(SAID, C)
@@ -60,9 +60,9 @@ def test_worked_example_of_single_values() -> None:
 
 def test_worked_example_of_vectors() -> None:
     vectors = np.stack([SAID, R], axis=2)
-    found = embedding_task_information(vectors, Y)
-    np.testing.assert_allclose(found, [0.574455, 0.084271, 0.414176], **six)
-    assert found.mean() == pytest.approx(0.357634, abs=6e-7)
+    result = embedding_task_information(vectors, Y)
+    np.testing.assert_allclose(result, [0.574455, 0.084271, 0.414176], **six)
+    assert result.mean() == pytest.approx(0.357634, abs=6e-7)
     assert embedding_self_information(vectors, C).mean() == pytest.approx(1.030953, abs=6e-7)
     published = embedding_interconcept_information(vectors, C)
     assert float(published) == pytest.approx(0.085429, abs=6e-7)
@@ -180,7 +180,7 @@ def test_ctl_is_blind_to_leakage_into_badly_learned_concepts_and_the_mended_scor
 
 @pytest.mark.parametrize("smuggled", ["label", "concepts"])
 def test_mended_scores_rise_with_the_dial(smuggled: str) -> None:
-    found = []
+    result = []
     for dial in (0.0, 0.3, 0.6, 0.9):
         e = planted_leakage(2000, leakage=dial, smuggled=smuggled, related=0.5)
         score = (
@@ -188,9 +188,9 @@ def test_mended_scores_rise_with_the_dial(smuggled: str) -> None:
             if smuggled == "label"
             else interconcept_leakage_given_concepts(e.values, e.truth)
         )
-        found.append(score.mean())
-    assert found[0] < 0.05
-    assert all(later > earlier + 0.01 for earlier, later in itertools.pairwise(found))
+        result.append(score.mean())
+    assert result[0] < 0.05
+    assert all(later > earlier + 0.01 for earlier, later in itertools.pairwise(result))
 
 
 def test_niche_impurity_as_published_measures_the_inside() -> None:
@@ -277,8 +277,8 @@ def test_equal_vectors_are_told_apart() -> None:
     random = np.random.default_rng(0)
     truth, labels = random.random((200, 2)) < 0.5, random.integers(0, 2, 200)
     vectors = np.stack([truth.astype(float), np.repeat(labels[:, None], 2, axis=1)], axis=2)
-    found = embedding_task_leakage_given_concept(vectors, truth, labels)
-    np.testing.assert_allclose(found, 1.0, atol=0.02)
+    result = embedding_task_leakage_given_concept(vectors, truth, labels)
+    np.testing.assert_allclose(result, 1.0, atol=0.02)
     np.testing.assert_allclose(embedding_self_information(vectors, truth), 1.0, atol=0.05)
     assert vectors.max() == 1.0  # not changed
 

@@ -70,10 +70,10 @@ def test_equals_the_definition(
             marks.append(hits(evidence, i, j, target, tolerance))
         by_image.append([float(m) for m in marks if m is not None])
     chosen = sum(by_image, []) if average == "pairs" else [np.mean(m) for m in by_image if m]  # noqa: RUF017
-    found = PointingGame.of(
+    result = PointingGame.of(
         evidence, target=target, tolerance=tolerance, pairs=pairs, average=average
     ).value()
-    assert_allclose(found, np.mean(chosen) if chosen else math.nan, rtol=1e-12)
+    assert_allclose(result, np.mean(chosen) if chosen else math.nan, rtol=1e-12)
 
 
 @pytest.mark.parametrize(("alignment", "expected"), [(1.0, 1.0), (0.0, 0.0)])

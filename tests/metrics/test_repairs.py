@@ -78,8 +78,8 @@ def test_hard_concepts_are_still_counted_and_not_warned_about() -> None:
     whole = planted_leakage(100)
     hard = _with_values(whole, np.asarray(whole.truth, float))
     assert not leakage_warnings(hard)
-    found = catalogue()["task_leakage_given_concept"].state.of(hard).value()
-    assert_allclose(found, 0.0, atol=1e-12)
+    result = catalogue()["task_leakage_given_concept"].state.of(hard).value()
+    assert_allclose(result, 0.0, atol=1e-12)
 
 
 def test_a_column_without_spread_leaks_nothing_and_rows_may_come_in_any_order() -> None:

@@ -35,7 +35,7 @@ def mean(values: list[float]) -> float:
 
 def by_threshold(e: SaliencyEvidence, i: int, curve: str, way: int, ts: tuple) -> list[float]:
     """Algorithm 1 as printed: each threshold goes over its own steps again."""
-    found, counts = [], set()
+    result, counts = [], set()
     for t in ts:
         moved = [
             abs(e.clean[i] - getattr(e, curve)[i, way, s])
@@ -45,8 +45,8 @@ def by_threshold(e: SaliencyEvidence, i: int, curve: str, way: int, ts: tuple) -
         if moved and len(moved) not in counts:  # the same steps count once
             counts.add(len(moved))
             gone = sum(moved) / len(moved)
-            found.append(math.exp(-gone) if curve == "least_first" else 1 - math.exp(-gone))
-    return found
+            result.append(math.exp(-gone) if curve == "least_first" else 1 - math.exp(-gone))
+    return result
 
 
 @given(
@@ -83,12 +83,12 @@ def worked() -> SaliencyEvidence:
         return float(1 / (1 + np.exp(-pixels[:10].sum())))
 
     def curve(order: np.ndarray) -> list[float]:
-        found = []
+        result = []
         for i in range(1, 100, 2):
             changed = x.copy()
             changed[order[:i]] = 0.0
-            found.append(p(changed))
-        return found
+            result.append(p(changed))
+        return result
 
     return SaliencyEvidence(
         maps=relevance.reshape(1, 10, 10),
@@ -146,12 +146,12 @@ def test_sparseness_of_nothing() -> None:
 def test_sparseness_is_half_the_mean_difference_over_the_mean(
     evidence: SaliencyEvidence, form: str
 ) -> None:
-    found = []
+    result = []
     for one in evidence.maps:
         a = np.abs(one).ravel() + (1e-7 if form == "reference" else 0.0)
         apart = np.abs(a[:, None] - a[None, :]).mean()
-        found.append(apart / (2 * a.mean()) if a.sum() > 0 else NAN)
-    assert_allclose(sparseness(evidence.maps, form=form), mean(found), atol=1e-9)
+        result.append(apart / (2 * a.mean()) if a.sum() > 0 else NAN)
+    assert_allclose(sparseness(evidence.maps, form=form), mean(result), atol=1e-9)
 
 
 @given(
@@ -162,12 +162,12 @@ def test_sparseness_is_half_the_mean_difference_over_the_mean(
 def test_sensitivity_equals_the_definition(
     evidence: SaliencyEvidence, form: str, noise: str
 ) -> None:
-    found = []
+    result = []
     for i in range(len(evidence)):
         draws = evidence.changes[i, ("uniform", "gaussian").index(noise)]
         size = evidence.norms[i] if form == "relative" else 1.0
-        found.append(NAN if np.isnan(draws).all() or size == 0 else max(draws) / size)
-    assert_allclose(max_sensitivity(evidence, form=form, noise=noise), mean(found))
+        result.append(NAN if np.isnan(draws).all() or size == 0 else max(draws) / size)
+    assert_allclose(max_sensitivity(evidence, form=form, noise=noise), mean(result))
 
 
 @given(evidence=saliency_evidence(), sign=st.sampled_from(["positive", "absolute"]))
@@ -231,9 +231,9 @@ def test_a_null_that_was_not_drawn_is_undefined() -> None:
         chance_most_first=planted.chance_most_first[:, :1],
         chance_least_first=planted.chance_least_first[:, :1],
     )
-    found = {null.name: removal_faithfulness(null.made(only, 0)) for null in CHANCES}
-    assert not math.isnan(found["random_map"])
-    assert math.isnan(found["center"]) and math.isnan(found["smooth_random_map"])
+    result = {null.name: removal_faithfulness(null.made(only, 0)) for null in CHANCES}
+    assert not math.isnan(result["random_map"])
+    assert math.isnan(result["center"]) and math.isnan(result["smooth_random_map"])
 
 
 def test_a_image_alone_has_no_other_map() -> None:

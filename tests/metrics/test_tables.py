@@ -124,9 +124,9 @@ def test_fits_against_loops(evidence: AttributionEvidence) -> None:
             naive_fit(abs(values[i]), removed[i], abs(evidence.change[i]), regress=regress)
             for i in rows
         ]
-        found = value_of("attribution_fit", evidence, signs=("given", "ignored"))[number]
+        result = value_of("attribution_fit", evidence, signs=("given", "ignored"))[number]
         np.testing.assert_allclose(
-            found, [mean_of_defined(fits), mean_of_defined(sizes)], atol=1e-9
+            result, [mean_of_defined(fits), mean_of_defined(sizes)], atol=1e-9
         )
         general = np.abs(values).mean(axis=0)
         fits = [naive_fit(general, removed[i], evidence.change[i], regress=regress) for i in rows]

@@ -90,8 +90,8 @@ def test_channels_that_come_last_are_seen() -> None:
     first = FeatureExtractor(Toy(), "mix")(BATCH)
     assert_allclose(FeatureExtractor(ChannelsLast(), "drop")(BATCH), first)
     wide = np.ascontiguousarray(BATCH[:, :, :4])
-    found = FeatureExtractor(ChannelsLast(), "drop", channels="last")(wide)
-    assert_allclose(found, FeatureExtractor(Toy(), "mix")(wide))
+    result = FeatureExtractor(ChannelsLast(), "drop", channels="last")(wide)
+    assert_allclose(result, FeatureExtractor(Toy(), "mix")(wide))
     assert FeatureExtractor(ChannelsLast(), "drop", channels="first")(BATCH).shape == (4, 6, 6, 2)
 
 

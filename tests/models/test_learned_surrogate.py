@@ -35,12 +35,12 @@ def planted(n: int = N) -> tuple[np.ndarray, ...]:
 
 def plainly(surrogate: LearnedSurrogate, projections: np.ndarray) -> np.ndarray:
     """The definition: for each sample and output a vector of all dimensions, times the head."""
-    found = np.empty(projections.shape[:2])
-    for n, i in np.ndindex(*found.shape):
+    result = np.empty(projections.shape[:2])
+    for n, i in np.ndindex(*result.shape):
         hidden = np.maximum(surrogate.inner @ projections[n, i] + surrogate.inner_bias, 0)
         rebuilt = surrogate.outer @ hidden + surrogate.outer_bias
-        found[n, i] = surrogate.head[i] @ rebuilt + surrogate.bias[i]
-    return found
+        result[n, i] = surrogate.head[i] @ rebuilt + surrogate.bias[i]
+    return result
 
 
 @pytest.mark.parametrize("kind", ["cross_entropy", "l1"])
@@ -72,8 +72,8 @@ def test_loss_and_gradients_are_those_of_the_definition(kind: Any) -> None:
         expected = -(wanted.double().softmax(1) * given.log_softmax(1)).sum(dim=1).mean()
     assert_allclose(loss, expected.item(), rtol=1e-5)
     expected.backward()
-    for found, weight in zip(gradients, (inner, outer, outer_bias), strict=True):
-        assert_allclose(found, weight.grad, rtol=1e-3, atol=1e-4)
+    for result, weight in zip(gradients, (inner, outer, outer_bias), strict=True):
+        assert_allclose(result, weight.grad, rtol=1e-3, atol=1e-4)
 
 
 def test_where_concepts_tell_all_it_learns_all() -> None:

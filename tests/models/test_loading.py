@@ -67,22 +67,22 @@ def gradient_at(classifier: LoadedModel, batch: np.ndarray) -> float:
     hook = layer.register_forward_hook(lambda _, __, given: kept.append(given))
     score = classifier.network(torch.from_numpy(batch))[:, 0].sum()
     hook.remove()
-    (found,) = torch.autograd.grad(score, kept[0])
-    if found.ndim == 3:
-        found = found[:, -4:]  # patches, not the class token
-    return float(found.abs().max())
+    (result,) = torch.autograd.grad(score, kept[0])
+    if result.ndim == 3:
+        result = result[:, -4:]  # patches, not the class token
+    return float(result.abs().max())
 
 
 @pytest.mark.parametrize("prefix", ["", "timm:"])
 def test_timm(tmp_path: Path, prefix: str) -> None:
     network = timm.create_model("test_vit").eval()
     weights = saved(network, tmp_path / "w.safetensors")
-    found = load_model(f"{prefix}test_vit", weights=weights)
-    batch = a_batch(2, found.preprocessing.size[0])
-    assert_allclose(logits_of(found.network, batch), logits_of(network, batch), atol=1e-5)
-    assert (found.classes, found.grid) == ((), (10, 10))
-    assert maps_at(found, batch).shape[2:] == (10, 10)
-    assert gradient_at(found, batch) > 0
+    result = load_model(f"{prefix}test_vit", weights=weights)
+    batch = a_batch(2, result.preprocessing.size[0])
+    assert_allclose(logits_of(result.network, batch), logits_of(network, batch), atol=1e-5)
+    assert (result.classes, result.grid) == ((), (10, 10))
+    assert maps_at(result, batch).shape[2:] == (10, 10)
+    assert gradient_at(result, batch) > 0
 
 
 @pytest.mark.parametrize(("name", "side"), [("resnet18", 1), ("mobilenet_v3_small", 1)])
@@ -91,19 +91,19 @@ def test_torchvision(tmp_path: Path, name: str, side: int) -> None:
     network = torchvision.models.get_model(name, weights=None).eval()
     weights = saved(network, tmp_path / "w.safetensors")
     before = torch.random.get_rng_state()
-    found = load_model(
+    result = load_model(
         f"torchvision:{name}", weights=weights, classes=[f"class {k}" for k in range(1000)]
     )
     assert (torch.random.get_rng_state() == before).all()
     batch = a_batch(2, 32)
-    assert_allclose(logits_of(found.network, batch), logits_of(network, batch), atol=1e-5)
+    assert_allclose(logits_of(result.network, batch), logits_of(network, batch), atol=1e-5)
     assert_allclose(
-        found.probabilities(batch), softmax(logits_of(network, batch)), atol=1e-6, rtol=1e-5
+        result.probabilities(batch), softmax(logits_of(network, batch)), atol=1e-6, rtol=1e-5
     )
-    assert found.preprocessing.size == (224, 224)
-    assert found.classes[7] == "class 7"
-    assert maps_at(found, batch).shape[2:] == (side, side)
-    assert gradient_at(found, batch) > 0
+    assert result.preprocessing.size == (224, 224)
+    assert result.classes[7] == "class 7"
+    assert maps_at(result, batch).shape[2:] == (side, side)
+    assert gradient_at(result, batch) > 0
 
 
 def test_torchvision_without_weights_asks_for_tensors_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,31 +114,31 @@ def test_torchvision_without_weights_asks_for_tensors_only(monkeypatch: pytest.M
         return torchvision.models.resnet18(weights=None).state_dict()
 
     monkeypatch.setattr(torchvision.models.ResNet18_Weights, "get_state_dict", get)
-    found = load_model("torchvision:resnet18")
+    result = load_model("torchvision:resnet18")
     assert asked == {"progress": False, "check_hash": True, "weights_only": True}
-    assert found.classes[:2] == ("tench", "goldfish")
+    assert result.classes[:2] == ("tench", "goldfish")
 
 
 def test_transformers_vit(tmp_path: Path) -> None:
     network = tiny_transformers_vit(tmp_path, CLASSES)
-    found = load_model(f"hf:{tmp_path}")
+    result = load_model(f"hf:{tmp_path}")
     batch = a_batch(2, 32)
-    assert_allclose(logits_of(found.network, batch), network(batch), atol=1e-5)
-    assert found.classes == CLASSES
-    assert (found.grid, found.preprocessing.size) == ((4, 4), (32, 32))
-    assert found.preprocessing.mean == (0.5, 0.5, 0.5)
-    assert maps_at(found, batch).shape == (2, 16, 4, 4)
-    assert gradient_at(found, batch) > 0
+    assert_allclose(logits_of(result.network, batch), network(batch), atol=1e-5)
+    assert result.classes == CLASSES
+    assert (result.grid, result.preprocessing.size) == ((4, 4), (32, 32))
+    assert result.preprocessing.mean == (0.5, 0.5, 0.5)
+    assert maps_at(result, batch).shape == (2, 16, 4, 4)
+    assert gradient_at(result, batch) > 0
 
 
 def test_transformers_resnet(tmp_path: Path) -> None:
     network = tiny_transformers_resnet(tmp_path)
-    found = load_model("hf:any", weights=tmp_path)
+    result = load_model("hf:any", weights=tmp_path)
     batch = a_batch(2, 32)
-    assert_allclose(logits_of(found.network, batch), network(batch), atol=1e-5)
-    assert (found.classes, found.grid) == ((), None)
-    assert maps_at(found, batch).shape == (2, 16, 4, 4)
-    assert gradient_at(found, batch) > 0
+    assert_allclose(logits_of(result.network, batch), network(batch), atol=1e-5)
+    assert (result.classes, result.grid) == ((), None)
+    assert maps_at(result, batch).shape == (2, 16, 4, 4)
+    assert gradient_at(result, batch) > 0
 
 
 def test_transformers_reads_no_pickles_and_runs_no_code(tmp_path: Path) -> None:
@@ -161,20 +161,20 @@ def test_transformers_reads_no_pickles_and_runs_no_code(tmp_path: Path) -> None:
 def test_zero_shot_of_transformers(tmp_path: Path, kind: str) -> None:
     """Its logits are those of the model's own forward on images and prompts."""
     own = (tiny_clip if kind == "clip" else tiny_siglip)(tmp_path)
-    found = load_model(f"transformers_clip:{tmp_path}", classes=CLASSES)
+    result = load_model(f"transformers_clip:{tmp_path}", classes=CLASSES)
     batch = a_batch(3, 32)
     expected = own(batch, [f"a photo of a {name}" for name in CLASSES])
-    assert_allclose(logits_of(found.network, batch), expected, atol=1e-5, rtol=1e-5)
+    assert_allclose(logits_of(result.network, batch), expected, atol=1e-5, rtol=1e-5)
     assert np.ptp(expected, axis=1).min() > 1e-3  # the sentences are told apart
     towers = load_towers(f"transformers_clip:{tmp_path}")
     other = build_zero_shot_classifier(towers, CLASSES, "{} big")
     assert_allclose(
         logits_of(other.network, batch), own(batch, [f"{name} big" for name in CLASSES]), atol=1e-5
     )
-    assert (found.classes, found.grid) == (CLASSES, (4, 4))
-    assert found.preprocessing.mean == (0.25, 0.5, 0.75)
-    assert maps_at(found, batch).shape == (3, 16, 4, 4)
-    assert gradient_at(found, batch) > 0
+    assert (result.classes, result.grid) == (CLASSES, (4, 4))
+    assert result.preprocessing.mean == (0.25, 0.5, 0.75)
+    assert maps_at(result, batch).shape == (3, 16, 4, 4)
+    assert gradient_at(result, batch) > 0
 
 
 @pytest.mark.parametrize("bias", [None, -2.0])
@@ -183,16 +183,16 @@ def test_zero_shot_of_open_clip(tmp_path: Path, bias: float | None, how: str) ->
     own = tiny_open_clip(tmp_path, bias)
     name = f"open_clip:tiny@{tmp_path}" if how == "name" else "open_clip:tiny"
     before = torch.random.get_rng_state()
-    found = load_model(name, weights=None if how == "name" else tmp_path, classes=CLASSES)
+    result = load_model(name, weights=None if how == "name" else tmp_path, classes=CLASSES)
     assert (torch.random.get_rng_state() == before).all()
     batch = a_batch(3, 32)
     expected = own(batch, [f"a photo of a {one}" for one in CLASSES])
-    assert_allclose(logits_of(found.network, batch), expected, atol=1e-5, rtol=1e-5)
+    assert_allclose(logits_of(result.network, batch), expected, atol=1e-5, rtol=1e-5)
     assert np.ptp(expected, axis=1).min() > 1e-3
-    assert (found.grid, found.preprocessing.size) == ((4, 4), (32, 32))
-    assert found.preprocessing.mean == (0.25, 0.5, 0.75)
-    assert maps_at(found, batch).shape == (3, 16, 4, 4)
-    assert gradient_at(found, batch) > 0
+    assert (result.grid, result.preprocessing.size) == ((4, 4), (32, 32))
+    assert result.preprocessing.mean == (0.25, 0.5, 0.75)
+    assert maps_at(result, batch).shape == (3, 16, 4, 4)
+    assert gradient_at(result, batch) > 0
 
 
 def test_open_clip_takes_no_pickles_and_no_foreign_weights(tmp_path: Path) -> None:
@@ -225,11 +225,11 @@ def test_weights_of_a_tag_are_fetched_by_open_clip_and_read_by_us(
     monkeypatch.setitem(factory._MODEL_CONFIGS, "tiny", about["model_cfg"])
     monkeypatch.setitem(pretrained._PRETRAINED, "tiny", {"first": tag})
     monkeypatch.setattr(pretrained, "download_pretrained_from_hf", lambda *_, **__: str(file))
-    found = load_model("open_clip:tiny@first", classes=CLASSES)
+    result = load_model("open_clip:tiny@first", classes=CLASSES)
     batch = a_batch(2, 32)
     expected = own(batch, [f"a photo of a {one}" for one in CLASSES])
-    assert_allclose(logits_of(found.network, batch), expected, atol=1e-5, rtol=1e-5)
-    assert found.preprocessing.mean == (0.1, 0.2, 0.3)
+    assert_allclose(logits_of(result.network, batch), expected, atol=1e-5, rtol=1e-5)
+    assert result.preprocessing.mean == (0.1, 0.2, 0.3)
     file.rename(tmp_path / "w.bin")
     monkeypatch.setattr(
         pretrained, "download_pretrained_from_hf", lambda *_, **__: str(tmp_path / "w.bin")
@@ -263,16 +263,16 @@ def test_names_must_be_as_many_as_outputs(tmp_path: Path) -> None:
 
 def test_probabilities_in_parts_leave_all_as_it_was(tmp_path: Path) -> None:
     network = tiny_transformers_resnet(tmp_path)
-    found = load_model(f"hf:{tmp_path}")
-    found.network.train()  # its norms would take the batch's own mean
+    result = load_model(f"hf:{tmp_path}")
+    result.network.train()  # its norms would take the batch's own mean
     batch = a_batch(70, 32)
     before = batch.copy()
-    chances = found.probabilities(batch)
+    chances = result.probabilities(batch)
     assert_allclose(chances, softmax(network(batch)), atol=1e-6)
     assert_allclose(chances.sum(axis=1), 1, atol=1e-12)
-    assert (batch == before).all() and found.network.training
+    assert (batch == before).all() and result.network.training
     with pytest.raises(EvidenceError, match="no images"):
-        found.probabilities(batch[:0])
+        result.probabilities(batch[:0])
 
 
 @pytest.mark.parametrize(
@@ -342,14 +342,14 @@ def test_load_model_fewer_classes_follow_weights(tmp_path: Path) -> None:
     torch.manual_seed(0)
     own = timm.create_model("test_resnet", num_classes=3).eval()
     (tmp_path / "names.txt").write_text("cat\ndog\n\nowl\n")
-    found = load_model(
+    result = load_model(
         "test_resnet",
         weights=saved(own, tmp_path / "w.safetensors"),
         classes=tmp_path / "names.txt",
     )
     batch = a_batch(2, 64)
-    assert_allclose(found.forward(batch), logits_of(own, batch), atol=1e-5)
-    assert found.classes == ("cat", "dog", "owl") and found.head == "fc"
+    assert_allclose(result.forward(batch), logits_of(own, batch), atol=1e-5)
+    assert result.classes == ("cat", "dog", "owl") and result.head == "fc"
 
 
 def test_shelf_changed_weights_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -366,10 +366,10 @@ def test_shelf_changed_weights_refused(tmp_path: Path, monkeypatch: pytest.Monke
     )  # fmt: skip
     arrays = {n: np.asarray(t.numpy(), order="C") for n, t in own.state_dict().items()}
     write_on_shelf(get_shelf() / "tiny", card, arrays)
-    found = load_model("shelf:tiny")
+    result = load_model("shelf:tiny")
     batch = a_batch(1, 64)
-    assert_allclose(found.forward(batch), logits_of(own, batch), atol=1e-5)
-    assert (found.name, found.preprocessing.size) == ("shelf:tiny", (64, 64))
+    assert_allclose(result.forward(batch), logits_of(own, batch), atol=1e-5)
+    assert (result.name, result.preprocessing.size) == ("shelf:tiny", (64, 64))
     write_safetensors(
         get_shelf() / "tiny" / "weights.safetensors", arrays | {"fc.bias": arrays["fc.bias"] + 1}
     )

@@ -58,8 +58,8 @@ def through_the_head(backbone: LoadedModel, images: list[Image.Image], batch: in
 @pytest.mark.parametrize("bias", [True, False])
 def test_the_head_on_embeddings_is_the_network(bias: bool) -> None:
     backbone, images = toy(nn.Linear(8, 5, bias=bias)), drawn(7)
-    found = through_the_head(backbone, images, 3)
-    assert_allclose(found, answers(backbone, images), atol=1e-5)
+    result = through_the_head(backbone, images, 3)
+    assert_allclose(result, answers(backbone, images), atol=1e-5)
 
 
 def test_the_network_is_left_as_it_was() -> None:
@@ -138,15 +138,15 @@ def test_neighbors_overlap_by_a_fifth() -> None:
 
 def test_a_patch_is_embedded_as_a_image() -> None:
     backbone, images = toy(), [*drawn(1), *drawn(1, 40, 26)]
-    found = compute_patch_embeddings(backbone, iter(images), batch=4)
-    assert found.embeddings.shape == (18, 8)
-    assert found.image.tolist() == [0] * 9 + [1] * 9
+    result = compute_patch_embeddings(backbone, iter(images), batch=4)
+    assert result.embeddings.shape == (18, 8)
+    assert result.image.tolist() == [0] * 9 + [1] * 9
     crops = [
         Image.fromarray(np.asarray(images[number])[top:bottom, left:right])
-        for number, (top, left, bottom, right) in zip(found.image, found.boxes, strict=True)
+        for number, (top, left, bottom, right) in zip(result.image, result.boxes, strict=True)
     ]
-    assert_allclose(found.embeddings, compute_embeddings(backbone, crops), atol=1e-5)
-    assert np.array_equal(found.boxes[9:], compute_patch_boxes(40, 26, 5 / 13, 3))
+    assert_allclose(result.embeddings, compute_embeddings(backbone, crops), atol=1e-5)
+    assert np.array_equal(result.boxes[9:], compute_patch_boxes(40, 26, 5 / 13, 3))
 
 
 @pytest.mark.parametrize(("share", "per_side"), [(0.3, 3), (1.1, 2), (0.5, 0), (np.nan, 3)])
@@ -178,9 +178,9 @@ def test_the_real_networks_on_cifar(shared_data: Path, depth: int, step: int) ->
     data = cifar10_zip(folder / "cifar10_test_4000_jpeg.zip")
     rows = range(0, 4000, step)
     images = [data.image(row) for row in rows]
-    found = through_the_head(backbone, images, 128)
-    assert_allclose(found[:40], answers(backbone, images[:40]), atol=1e-4)
-    right = (found.argmax(axis=1) == data.labels[rows]).mean()
+    result = through_the_head(backbone, images, 128)
+    assert_allclose(result[:40], answers(backbone, images[:40]), atol=1e-4)
+    right = (result.argmax(axis=1) == data.labels[rows]).mean()
     assert 0.7 < right < 0.9
     maps = FeatureExtractor(backbone.network, backbone.layer)(
         np.stack([backbone.preprocessing(p) for p in images[:4]])
@@ -194,6 +194,6 @@ def test_the_real_efficientnet(shared_data: Path) -> None:
     backbone = load_model("efficientnet_lite0", weights=weights)
     data = cub_images(shared_data / "cub200" / "CUB_200_2011")
     images = [data.image(int(row)) for row in np.flatnonzero(data.at_hand)[:4]]
-    found = through_the_head(backbone, images, 3)
-    assert found.shape == (4, 1000)
-    assert_allclose(found, answers(backbone, images), atol=1e-4)
+    result = through_the_head(backbone, images, 3)
+    assert result.shape == (4, 1000)
+    assert_allclose(result, answers(backbone, images), atol=1e-4)

@@ -62,9 +62,9 @@ def planted_layer(seed: int = 0) -> ExplainedLayer:
 @pytest.mark.parametrize("method", ["nmf", "svd", "pca", "kmeans"])
 def test_methods_that_find_the_parts_explain_the_layer(method: str) -> None:
     layer = planted_layer()
-    found = explain_layer(layer, method, 2, 0, TRAINING)
-    evidence = make_surrogate_evidence(found, layer, 0, TRAINING, full=True)
-    assert found.without == ()
+    result = explain_layer(layer, method, 2, 0, TRAINING)
+    evidence = make_surrogate_evidence(result, layer, 0, TRAINING, full=True)
+    assert result.without == ()
     error = float(SurrogateError.of(evidence).value())
     average = float(
         np.abs(compute_outputs(evidence) - compute_outputs(evidence).mean(axis=0)).mean()
@@ -75,13 +75,13 @@ def test_methods_that_find_the_parts_explain_the_layer(method: str) -> None:
 
 def test_random_directions_do_not() -> None:
     layer = planted_layer()
-    random, found = (
+    random, result = (
         float(
             SurrogateError.of(make_surrogate_evidence(one, layer, 0, TRAINING, full=True)).value()
         )
         for one in (explain_layer(layer, method, 2, 0, TRAINING) for method in ("random", "nmf"))
     )
-    assert random > 2 * found
+    assert random > 2 * result
 
 
 def test_what_is_rebuilt_is_what_head_and_vectors_give() -> None:
@@ -99,9 +99,9 @@ def test_what_is_rebuilt_is_what_head_and_vectors_give() -> None:
 def test_a_class_that_is_never_predicted_gets_no_concepts() -> None:
     layer = planted_layer()
     layer = replace(layer, bias=np.array([0.0, 0.0, -100.0], np.float32))
-    found = explain_layer(layer, "nmf", 2, 0, TRAINING)
-    evidence = make_surrogate_evidence(found, layer, 0, replace(TRAINING, learned=0), full=False)
-    assert found.without == (
+    result = explain_layer(layer, "nmf", 2, 0, TRAINING)
+    evidence = make_surrogate_evidence(result, layer, 0, replace(TRAINING, learned=0), full=False)
+    assert result.without == (
         "class 'c': got 0 samples; needed 2 or more that are predicted as it.",
     )
     assert np.isnan(evidence.importances[:, 2]).all()
@@ -118,8 +118,8 @@ def test_craft_finds_parts_in_patches_and_weighs_them_by_sobol_indices() -> None
         )
         for of in range(3)
     }
-    found = explain_layer(replace(layer, patches=patches), "craft", 2, 0, TRAINING)
-    table = found.gathered("importances", 0)
+    result = explain_layer(replace(layer, patches=patches), "craft", 2, 0, TRAINING)
+    table = result.gathered("importances", 0)
     own = [np.sort(table[~np.isnan(table[:, of]), of]) for of in range(3)]
     for small, large in own:  # weights 1 and 3: shares of the variance near 1/10 and 9/10
         assert 0 <= small < 0.35 and 0.6 < large <= 1.2
@@ -130,16 +130,16 @@ def test_a_class_that_is_too_small_for_a_method_does_not_end_the_run() -> None:
     few = np.r_[np.flatnonzero(layer.train_labels == 2)[:3], np.flatnonzero(layer.train_labels < 2)]
     small = replace(layer, train=layer.train[few], train_labels=layer.train_labels[few])
     assert (small.predicted == 2).sum() == 3
-    found = explain_layer(small, "pca", 3, 0, TRAINING)  # needs one more sample than components
-    assert len(found.without) == 1 and "samples" in found.without[0]
+    result = explain_layer(small, "pca", 3, 0, TRAINING)  # needs one more sample than components
+    assert len(result.without) == 1 and "samples" in result.without[0]
 
 
 def test_deletion_is_left_out_where_more_is_rebuilt_than_directions() -> None:
     layer = planted_layer()
     for method, there in (("pca", False), ("svd", True), ("nmf", True)):
-        found = explain_layer(layer, method, 2, 0, TRAINING)
+        result = explain_layer(layer, method, 2, 0, TRAINING)
         assert (
-            make_surrogate_evidence(found, layer, 0, TRAINING, full=False).has("vectors") is there
+            make_surrogate_evidence(result, layer, 0, TRAINING, full=False).has("vectors") is there
         )
 
 

@@ -60,8 +60,8 @@ def test_a_spec(data: Path, tmp_path: Path) -> None:
     estimate = rehearse(spec, RunPaths(data, out, tmp_path / "cache"))
     assert estimate is not None and {"marks", "counts"} <= {s.what for s in estimate.passes}
     assert all(step.left in (0, step.pieces) for step in estimate.passes)
-    found = run(spec, RunPaths(data, out, tmp_path / "cache"))
-    score = {s.metric: s for s in found.scores}["detection_accuracy"]
+    result = run(spec, RunPaths(data, out, tmp_path / "cache"))
+    score = {s.metric: s for s in result.scores}["detection_accuracy"]
     assert score.null is not None and score.value > score.null.value + 0.2
     maps, labels = PLANTED.shard(0)
     whole = dissect(maps, list(labels), NAMES, quantile=0.98, min_images=5)
@@ -82,30 +82,30 @@ def test_a_spec(data: Path, tmp_path: Path) -> None:
 
 
 def test_the_exact_search(data: Path) -> None:
-    found = made(data, search="exact", beam=1)
+    result = made(data, search="exact", beam=1)
     maps, labels = PLANTED.shard(0)
     whole = dissect(maps, list(labels), NAMES, quantile=0.98, min_images=5)
     proved = optimum(whole.atoms, whole.units, beam=Beam(1))
     assert proved.missed > 0
     texts = [None if f is None else f.text(NAMES) for f in proved.formulas]
-    assert found.tables["units"]["formula"] == texts
-    assert ("units whose best formula the beam misses", proved.missed) in found.facts
+    assert result.tables["units"]["formula"] == texts
+    assert ("units whose best formula the beam misses", proved.missed) in result.facts
 
 
 @pytest.mark.parametrize("stage", ["largest values", "marks", "counts"])
 def test_failed_shards_are_counted_in_a_note(data: Path, stage: str) -> None:
-    found = made(data, Failing({(stage, "shard 1")}))
-    (evidence,) = found.evidence[0]
+    result = made(data, Failing({(stage, "shard 1")}))
+    (evidence,) = result.evidence[0]
     assert_array_equal(evidence.samples.index, np.r_[:64, 128:200])
-    assert "1 of 4 shards failed: 64 of 200 images are left out." in found.notes
+    assert "1 of 4 shards failed: 64 of 200 images are left out." in result.notes
     assert not any("failed" in note for note in made(data).notes)
 
 
 def test_failed_searches_and_lonely_images_are_said(data: Path, tmp_path: Path) -> None:
-    found = made(data, Failing({("search", "units from 0")}))
-    assert any("failed for 6 units: they have no formula" in note for note in found.notes)
-    assert any("search by chance failed for 6 units" in note for note in found.notes)
-    assert found.tables["units"]["formula"] == [None] * 6
+    result = made(data, Failing({("search", "units from 0")}))
+    assert any("failed for 6 units: they have no formula" in note for note in result.notes)
+    assert any("search by chance failed for 6 units" in note for note in result.notes)
+    assert result.tables["units"]["formula"] == [None] * 6
     write_maps(tmp_path / "maps", [PLANTED.shard(0)], NAMES, shard_rows=199)
     assert any("The last shard has one image" in note for note in made(tmp_path).notes)
 

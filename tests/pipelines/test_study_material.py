@@ -276,7 +276,7 @@ def test_no_image_is_both_rated_and_practised_with() -> None:
 def test_changes_that_leave_nothing_to_see_are_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     noise = Image.fromarray(np.random.default_rng(0).integers(0, 255, (9, 9, 3), np.uint8))
     black, paler = Image.new("RGB", (9, 9)), noise.point(lambda value: value // 2)
-    found = iter(
+    result = iter(
         [
             None,
             PerturbedSample(black, 9, 7.0, 1, 4, changed=True),
@@ -286,7 +286,7 @@ def test_changes_that_leave_nothing_to_see_are_not_taken(monkeypatch: pytest.Mon
     )
     asked: list[int] = []
     monkeypatch.setattr(twins, "MAX_DRAWS", 6)
-    sample = _visible(noise, 10, lambda seed: (asked.append(seed), next(found))[1])
+    sample = _visible(noise, 10, lambda seed: (asked.append(seed), next(result))[1])
     assert sample is not None and sample.image is paler
     assert asked == [10, 11, 12, 13]
     assert _visible(noise, 0, lambda seed: None) is None

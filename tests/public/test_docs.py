@@ -119,9 +119,9 @@ def options_of(arguments: list[str]) -> tuple[str, set[str], list[str]]:
 @pytest.mark.parametrize("page", PAGES)
 def test_commands_in_the_docs_exist(page: str) -> None:
     text = (ROOT / page).read_text()
-    found = [c for block in docs_page.blocks(ROOT / page) for c in docs_page.commands(block)]
-    found += re.findall(r"`(theodolite [a-z][^`\n]*)`", text)
-    for command in found:
+    result = [c for block in docs_page.blocks(ROOT / page) for c in docs_page.commands(block)]
+    result += re.findall(r"`(theodolite [a-z][^`\n]*)`", text)
+    for command in result:
         path, known, given = options_of(shlex.split(command, comments=True)[1:])
         unknown = [option for option in given if option not in known]
         assert not unknown, f"{page}: theodolite {path} has no {unknown}"

@@ -49,9 +49,9 @@ def test_a_gate_opens_and_shuts(run: Path, tmp_path: Path) -> None:
 
 def test_json_and_junit(run: Path, tmp_path: Path) -> None:
     both = STRICT + "\nquestions: {located: yes, exists: partly}\nundefined: pass"
-    found = gate(run, tmp_path, both, "--json", "--junit", str(tmp_path / "gate.xml"))
-    content = json.loads(found.stdout)
-    assert not content["passes"] and found.returncode == 6
+    result = gate(run, tmp_path, both, "--json", "--junit", str(tmp_path / "gate.xml"))
+    content = json.loads(result.stdout)
+    assert not content["passes"] and result.returncode == 6
     assert {row["of"]: row["passes"] for row in content["thresholds"]} == {
         "located": True, "exists": True, "concept_existence (top=3)": False,
     }  # fmt: skip
@@ -90,16 +90,16 @@ def test_a_changed_run_is_refused_before_it_is_judged(run: Path, tmp_path: Path)
     shutil.copytree(run, changed)
     scores = changed / "scores.json"
     scores.write_text(scores.read_text().replace("0", "1", 1))
-    found = gate(changed, tmp_path, LENIENT)
-    assert found.returncode == 5 and not found.stdout
-    assert "scores.json changed" in found.stderr
+    result = gate(changed, tmp_path, LENIENT)
+    assert result.returncode == 5 and not result.stdout
+    assert "scores.json changed" in result.stderr
 
 
 def test_a_partial_run_is_stopped(run: Path, tmp_path: Path) -> None:
     partial = partial_run(run, tmp_path / "run")
-    found = gate(partial, tmp_path, LENIENT + "\nundefined: pass")
-    assert found.returncode == 6
-    assert found.stdout.startswith("inconclusive: concept_existence (top=3): partial")
+    result = gate(partial, tmp_path, LENIENT + "\nundefined: pass")
+    assert result.returncode == 6
+    assert result.stdout.startswith("inconclusive: concept_existence (top=3): partial")
     assert gate(partial, tmp_path, LENIENT + "\npartial: pass").returncode == 0
 
 

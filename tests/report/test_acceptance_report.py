@@ -66,8 +66,8 @@ def test_learned_scores_are_ranked_below_a_person(folder: Path) -> None:
     assert table.index("one person") < table.index(">better<") < table.index(">worse<")
     models = json.loads((folder / "compared.json").read_text())["models"]
     for model in models[:2]:
-        found = next(s for s in model["scores"] if s["metric"] == "predicted_rating_correlation")
-        assert f"{found['value']:.3f}".replace("-", "−") in table
+        result = next(s for s in model["scores"] if s["metric"] == "predicted_rating_correlation")
+        assert f"{result['value']:.3f}".replace("-", "−") in table
 
 
 def test_agreement_of_all_sets_of_votes(folder: Path) -> None:

@@ -62,10 +62,10 @@ def test_the_matrix_says_share_interval_and_null(page: str) -> None:
 
 def test_matching_by_number_is_told_and_chance_has_no_cause(folder: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(folder, tmp_path / "run"))
-    found = json.loads((copy / "conflicts.json").read_text())
-    for one in found["conflicts"]:
+    result = json.loads((copy / "conflicts.json").read_text())
+    for one in result["conflicts"]:
         one |= {"p": 0.2, "by_number": True}
-    (copy / "conflicts.json").write_text(json.dumps(found))
+    (copy / "conflicts.json").write_text(json.dumps(result))
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True)
     template = environment.get_template("conflicts.html.j2")
     one, other = (
@@ -80,10 +80,10 @@ def test_matching_by_number_is_told_and_chance_has_no_cause(folder: Path, tmp_pa
 
 def test_too_few_clusters_make_no_claim(folder: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(folder, tmp_path / "run"))
-    found = json.loads((copy / "conflicts.json").read_text())
-    for one in found["conflicts"]:
+    result = json.loads((copy / "conflicts.json").read_text())
+    for one in result["conflicts"]:
         one |= {"p": None, "n_clusters": 5}
-    (copy / "conflicts.json").write_text(json.dumps(found))
+    (copy / "conflicts.json").write_text(json.dumps(result))
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True)
     page = environment.get_template("conflicts.html.j2").render(
         conflicts=conflicts_chapter(RunFolder(copy), [], GIVEN)

@@ -49,25 +49,27 @@ def naive_unpacked(text: str) -> tuple[dict, list[int] | None, list[np.ndarray]]
         return [bytes(plane[i] for plane in planes) for i in range(rows)]
 
     ranks = [int.from_bytes(b, "little") for b in numbers(4)] if header["ranked"] else None
-    found = []
+    result = []
     for about in header["columns"]:
         for _ in range(3 if about["interval"] else 1):
             if about["fixed"]:
                 codes = [int.from_bytes(b, "little") for b in numbers(2)]
-                found.append(np.array([np.nan if c == 65535 else (c - 30000) / 1e4 for c in codes]))
+                result.append(
+                    np.array([np.nan if c == 65535 else (c - 30000) / 1e4 for c in codes])
+                )
             else:
-                found.append(np.array([np.frombuffer(b, "<f4")[0] for b in numbers(4)], float))
+                result.append(np.array([np.frombuffer(b, "<f4")[0] for b in numbers(4)], float))
     assert at == len(content)
-    return header, ranks, found
+    return header, ranks, result
 
 
 @given(arrays(float, st.integers(1, 20), elements=st.floats(0, 1) | st.just(np.nan)))
 def test_shares_come_back_to_four_decimals(values: np.ndarray) -> None:
     before = values.copy()
-    _, _, found = naive_unpacked(
+    _, _, result = naive_unpacked(
         pack_table(PackedTable("units", ["u"] * len(values), [column(values)]))
     )
-    for given_, got in zip((values, values - 0.1, values + 0.1), found, strict=True):
+    for given_, got in zip((values, values - 0.1, values + 0.1), result, strict=True):
         assert_allclose(got, given_, atol=0.50001e-4)
         assert_array_equal(np.isnan(got), np.isnan(given_))
     assert_array_equal(values, before)
@@ -166,7 +168,7 @@ def test_the_page_has_the_worst_rows_and_each_image_once(tmp_path: Path) -> None
     addresses = re.findall(r'"(data:image/jpeg[^"]*)"', page)
     assert len(addresses) == len(set(addresses)) == 2
     header, _, _ = naive_unpacked(re.findall(r"base64\">([^<]+)</script>", part)[0])
-    shown = [found[0] for found in header["about"]["0"]["images"]]
+    shown = [result[0] for result in header["about"]["0"]["images"]]
     assert shown == [key(address) for address in addresses]
     assert write_report(folder).read_text() == page, "equal folders give equal pages"
 

@@ -25,8 +25,8 @@ VISIBLE = ".explorer:not([hidden])"
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    with chromium() as found:
-        yield found
+    with chromium() as result:
+        yield result
 
 
 @pytest.fixture(scope="module")
@@ -176,7 +176,7 @@ def test_points_are_the_ends_and_a_draw_by_seed(browser: Any) -> None:
     parts = [(TEMPLATES / f"{name}.js").read_text() for name in SCRIPTS if name != "explorer"]
     x, y = drawn_values(900, 5), drawn_values(900, 6)
     given = [[None if np.isnan(v) else float(v) for v in values] for values in (x, y)]
-    found = page.evaluate(
+    result = page.evaluate(
         "([code, x, y]) => { const numbers = all => all.map(v => v ?? NaN);"
         " const run = new Function(code + '; return { drawn, cells, binned };')();"
         " const [a, b] = [numbers(x), numbers(y)];"
@@ -188,18 +188,18 @@ def test_points_are_the_ends_and_a_draw_by_seed(browser: Any) -> None:
     )
     page.close()
     rows = np.flatnonzero(~np.isnan(x) & ~np.isnan(y))
-    chosen = found["first"]["chosen"]
+    chosen = result["first"]["chosen"]
     assert len(chosen) == len(set(chosen)) == 200 and set(chosen) <= set(rows.tolist())
     for values in (x, y):
         order = rows[np.argsort(values[rows], kind="stable")]
         assert set(order[:10].tolist()) | set(order[-10:].tolist()) <= set(chosen)
-    assert found["again"] == chosen and found["other"] != chosen
-    assert found["all"] == rows.tolist(), "few rows are all drawn"
-    assert found["first"]["undefinedX"] == int(np.isnan(x).sum())
-    assert sum(cell["count"] for cell in found["cells"]) == len(rows)
+    assert result["again"] == chosen and result["other"] != chosen
+    assert result["all"] == rows.tolist(), "few rows are all drawn"
+    assert result["first"]["undefinedX"] == int(np.isnan(x).sum())
+    assert sum(cell["count"] for cell in result["cells"]) == len(rows)
     counts, edges = np.histogram(x[~np.isnan(x)], 40)
-    assert [one["count"] for one in found["bins"]["bins"]] == counts.tolist()
-    np.testing.assert_allclose([one["left"] for one in found["bins"]["bins"]], edges[:-1])
+    assert [one["count"] for one in result["bins"]["bins"]] == counts.tolist()
+    np.testing.assert_allclose([one["left"] for one in result["bins"]["bins"]], edges[:-1])
 
 
 def test_bad_names_are_text(browser: Any, tmp_path: Path) -> None:

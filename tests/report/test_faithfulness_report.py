@@ -121,30 +121,30 @@ def test_without_a_spec_each_method_has_its_first_number(folder: Path, tmp_path:
 def by_hand(evidence: SurrogateEvidence) -> tuple[np.ndarray, np.ndarray]:
     """Outputs of network and explanation, sample by sample and concept by concept."""
     n, k = len(evidence.embeddings), len(evidence.classes)
-    network, found = np.zeros((n, k)), np.zeros((n, k))
+    network, result = np.zeros((n, k)), np.zeros((n, k))
     for i in range(n):
         for c in range(k):
             network[i, c] = evidence.embeddings[i] @ evidence.head[c] + evidence.bias[c]
-            found[i, c] = evidence.bias[c] + sum(
+            result[i, c] = evidence.bias[c] + sum(
                 evidence.importances[j, c] * (evidence.embeddings[i] @ evidence.vectors[j])
                 for j in range(len(evidence.vectors))
                 if not math.isnan(evidence.importances[j, c])
             )
-    return network, found
+    return network, result
 
 
 def sideways(svg: str) -> tuple[float, float]:
     """(slope, offset) from a place across the drawing to the value, read off its labels."""
-    found = re.findall(r'<text class="label" x="([\d.]+)"[^>]*middle">([−\d.]+)</text>', svg)
-    (x0, a), (x1, b) = ((float(x), float(t.replace("−", "-"))) for x, t in (found[0], found[-1]))
+    result = re.findall(r'<text class="label" x="([\d.]+)"[^>]*middle">([−\d.]+)</text>', svg)
+    (x0, a), (x1, b) = ((float(x), float(t.replace("−", "-"))) for x, t in (result[0], result[-1]))
     return (b - a) / (x1 - x0), a - (b - a) / (x1 - x0) * x0
 
 
 def test_bars_are_the_errors_of_the_stored_evidence(folder: Path, page: str) -> None:
     part = between(page, "Class by class</h3>", "The explanation and the outputs you gave")
     (svg,) = svgs(part, "panel")
-    network, found = by_hand(load(folder / "evidence" / "seed-0" / "surrogate"))
-    errors = np.abs(network - found).mean(axis=0)
+    network, result = by_hand(load(folder / "evidence" / "seed-0" / "surrogate"))
+    errors = np.abs(network - result).mean(axis=0)
     nulls = np.abs(network - network.mean(axis=0)).mean(axis=0)
     order = np.argsort(errors)
     names = re.findall(r'text-anchor="end">(\w{3})</text>', svg)
@@ -168,10 +168,10 @@ def test_bars_are_the_errors_of_the_stored_evidence(folder: Path, page: str) -> 
 )
 def test_long_lists_show_their_ends(n: int, lengths: list[int], note: str) -> None:
     evidence = planted_surrogates(60, n, faithfulness=0.6)
-    found = class_panels(evidence)
-    assert found is not None
-    drawn = [str(panel.svg) for panel in found["panels"]]
-    assert [svg.count("<rect") for svg in drawn] == lengths and found["note"] == note
+    result = class_panels(evidence)
+    assert result is not None
+    drawn = [str(panel.svg) for panel in result["panels"]]
+    assert [svg.count("<rect") for svg in drawn] == lengths and result["note"] == note
     values = [float(v) for svg in drawn for v in re.findall(r'strong"[^>]*>([\d.]+)<', svg)]
     assert values == sorted(values)
     errors = np.sort(np.abs(np.subtract(*by_hand(evidence))).mean(axis=0))
@@ -182,9 +182,9 @@ def test_a_class_without_concepts_is_named_so() -> None:
     evidence = planted(0.9, names=("Black-footed Albatross of the north", *PLAIN[1:]))
     table = np.asarray(evidence.importances).copy()
     table[:, 2] = np.nan
-    found = class_panels(replace(evidence, importances=table))
-    assert found is not None
-    drawn = str(found["panels"][0].svg)
+    result = class_panels(replace(evidence, importances=table))
+    assert result is not None
+    drawn = str(result["panels"][0].svg)
     assert "cat (no concepts)" in drawn and drawn.count("(no concepts)") == 2, "label and title"
     labels = re.findall(r'text-anchor="end">([^<]*[a-z][^<]*)</text>', drawn)
     assert len(labels) == 4 and max(map(len, labels)) <= 20, "what fits beside a bar"
@@ -196,9 +196,9 @@ def points(svg: str, css: str) -> np.ndarray:
 
 
 def upwards(svg: str) -> tuple[float, float]:
-    found = re.findall(r'y="([\d.]+)" text-anchor="end">([−\d.]+)</text>', svg)
+    result = re.findall(r'y="([\d.]+)" text-anchor="end">([−\d.]+)</text>', svg)
     (y0, a), (y1, b) = (
-        (float(y) - 4, float(t.replace("−", "-"))) for y, t in (found[0], found[-1])
+        (float(y) - 4, float(t.replace("−", "-"))) for y, t in (result[0], result[-1])
     )
     return (b - a) / (y1 - y0), a - (b - a) / (y1 - y0) * y0
 
@@ -213,14 +213,14 @@ def test_the_scatter_shows_all_outputs_where_they_are_few(folder: Path, page: st
     places = [folder / "evidence", folder / "compared" / "m3-5-97", folder / "compared" / "m6-5-30"]
     for svg, place in zip(panels, places, strict=True):
         evidence = load(place / "seed-0" / "surrogate")
-        network, found = by_hand(evidence)
+        network, result = by_hand(evidence)
         own = np.asarray(evidence.labels)[:, None] == np.arange(4)
         (slope, offset), (up, base) = sideways(svg), upwards(svg)
         for css, chosen in (("c0", own), ("other", ~own)):
             drawn = points(svg, css)
             assert len(drawn) == chosen.sum()
             values = np.c_[slope * drawn[:, 0] + offset, up * drawn[:, 1] + base]
-            real = np.c_[network[chosen], found[chosen]]
+            real = np.c_[network[chosen], result[chosen]]
             for column in (0, 1):  # drawn in another order, so compared when sorted
                 assert_allclose(
                     np.sort(values[:, column]), np.sort(real[:, column]), atol=0.12 * abs(slope)
@@ -230,14 +230,14 @@ def test_the_scatter_shows_all_outputs_where_they_are_few(folder: Path, page: st
 
 def test_many_outputs_are_drawn_at_random_and_counted() -> None:
     evidence = make_perfect(planted_surrogates(900, 12))
-    found = scatter_panels([("", "", evidence)])
+    result = scatter_panels([("", "", evidence)])
     again = scatter_panels([("", "", evidence)])
-    assert found is not None and again is not None
-    svg = str(found["panels"][0].svg)
+    assert result is not None and again is not None
+    svg = str(result["panels"][0].svg)
     assert svg == str(again["panels"][0].svg)
     own, others = points(svg, "c0"), points(svg, "other")
     assert (len(own), len(others)) == (500, 1000)
-    assert found["drawn"] == (
+    assert result["drawn"] == (
         "1,500 of 10,800 outputs, drawn at random: "
         "500 of 900 of the true class and 1,000 of 9,900 of other classes"
     )
@@ -253,17 +253,17 @@ def test_many_outputs_are_drawn_at_random_and_counted() -> None:
 def test_what_lies_beyond_the_frame_is_counted_and_drawn_at_its_edge() -> None:
     near = planted(1.0)
     far = replace(near, importances=np.asarray(near.importances) * 1000.0)
-    found = scatter_panels([("near", "fine", near), ("far", "", far)])
-    assert found is not None
-    assert found["panels"][0].caption == "fine"
-    ticks = re.findall(r'middle">([−\d.]+)</text>', str(found["panels"][1].svg))
+    result = scatter_panels([("near", "fine", near), ("far", "", far)])
+    assert result is not None
+    assert result["panels"][0].caption == "fine"
+    ticks = re.findall(r'middle">([−\d.]+)</text>', str(result["panels"][1].svg))
     low, high = (float(t.replace("−", "-")) for t in (ticks[0], ticks[-1]))
     network, explanation = by_hand(far)
     assert high < 4 * np.abs(network).max(), "one that is far off does not squeeze the others"
     beyond = int(((explanation < low) | (explanation > high)).sum())
     assert beyond > 300
-    assert found["panels"][1].caption == f"{beyond} outside the range, drawn at the edge"
-    svg = str(found["panels"][1].svg)
+    assert result["panels"][1].caption == f"{beyond} outside the range, drawn at the edge"
+    svg = str(result["panels"][1].svg)
     y = points(svg, "c0")[:, 1]
     assert y.min() == 20.0 and y.max() <= 266.0
 
@@ -291,9 +291,9 @@ def test_cards_are_sorted_by_what_they_add(folder: Path, page: str) -> None:
     assert_allclose(widths, np.array([4.75, 1.5, 0.5]) * 116 / 6.25, atol=0.06)
     assert ["bar down" in bar for bar in bars] == [False, True, False]
     evidence = load(folder / "evidence" / "seed-0" / "surrogate")
-    network, found = by_hand(evidence)
+    network, result = by_hand(evidence)
     rows = np.asarray(evidence.labels) == 1
-    sums = [f"{one[rows, 1].mean():+.2f}".replace("-", "−") for one in (network, found)]
+    sums = [f"{one[rows, 1].mean():+.2f}".replace("-", "−") for one in (network, result)]
     said = f"The outputs you gave: {sums[0]} on average; concepts and bias add up to {sums[1]}."
     assert said in plain(cards[0])
 

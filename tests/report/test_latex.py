@@ -62,7 +62,7 @@ def checked(latex: str) -> list[str]:
 
 def tables(latex: str) -> list[list[list[str]]]:
     """The rows of each tabular, cell by cell; all rows have as many cells as there are columns."""
-    found = []
+    result = []
     for columns, body in re.findall(
         r"\\begin\{tabular\}\{@\{\}(.*?)@\{\}\}\n(.*?)\\end\{tabular\}", latex, re.DOTALL
     ):
@@ -80,7 +80,7 @@ def tables(latex: str) -> list[list[list[str]]]:
             n = len(cells) + wide - text.count("\\multicolumn")
             assert n == len(columns), text
             rows.append([cell.strip() for cell in cells])
-        found.append(rows)
+        result.append(rows)
     environments = re.findall(r"\\(begin|end)\{(\w+)\}", latex)
     stack = []
     for side, name in environments:
@@ -89,7 +89,7 @@ def tables(latex: str) -> list[list[list[str]]]:
         else:
             assert stack.pop() == name
     assert not stack
-    return found
+    return result
 
 
 def test_a_table_per_question(tmp_path: Path) -> None:

@@ -77,13 +77,13 @@ def test_one_seed_falls_back_to_the_scores_own_interval() -> None:
 
 def test_the_table_of_models_tells_what_differs(folder: Path, page: str) -> None:
     table = between(page, "All scores of all 5 models", "</table>")
-    found = scores_of(folder, "concept_task_leakage")["tight"]
+    result = scores_of(folder, "concept_task_leakage")["tight"]
     row = between(table, ">tight</th>", "</tr>")
     assert "encoding soft, remark none, weight 0.05" in row
-    seeds = np.array(found["per_seed"])
+    seeds = np.array(result["per_seed"])
     half = stats.t.ppf(0.975, 2) * stats.sem(seeds)
     assert f">{100 * seeds.mean():.1f}</span>" in row
-    assert f">± {100 * half:.1f}<" in row and f">null {100 * found['null']['value']:.1f}<" in row
+    assert f">± {100 * half:.1f}<" in row and f">null {100 * result['null']['value']:.1f}<" in row
 
 
 def test_bars_of_values_are_counts_in_outlines(page: str) -> None:
@@ -279,10 +279,10 @@ def test_one_seed_has_bands_over_samples(tmp_path: Path) -> None:
     save(said, tmp_path / "evidence" / "seed-0" / "concept")
     save(corrected, tmp_path / "evidence" / "seed-0" / "intervention")
     spec = RunSpec.model_validate({"name": "one", "evidence": ["x"]})
-    found = leakage_chapter(RunFolder(tmp_path), spec, [leaking(0.4)], [])
-    assert found is not None
-    (panel,) = found["interventions"]["panels"]
-    assert found["interventions"]["band"] == "95 % interval over samples"
+    result = leakage_chapter(RunFolder(tmp_path), spec, [leaking(0.4)], [])
+    assert result is not None
+    (panel,) = result["interventions"]["panels"]
+    assert result["interventions"]["band"] == "95 % interval over samples"
     slope, offset = upwards(panel.svg)
     band = re.search(r'class="around c1" points="(.*?)"', panel.svg).group(1).split()
     right = np.asarray(corrected.right_after)[:, 1].sum(axis=0)
@@ -324,14 +324,14 @@ def test_many_concepts_stay_short(tmp_path: Path) -> None:
         )
     ]  # fmt: skip
     spec = RunSpec.model_validate({"name": "many", "evidence": ["x"]})
-    found = leakage_chapter(RunFolder(tmp_path), spec, scores, [])
-    assert found is not None
-    assert found["bars"]["note"] == "20 of 112 concepts shown"
-    bars = str(found["bars"]["figures"][0].svg)
+    result = leakage_chapter(RunFolder(tmp_path), spec, scores, [])
+    assert result is not None
+    assert result["bars"]["note"] == "20 of 112 concepts shown"
+    bars = str(result["bars"]["figures"][0].svg)
     assert bars.count("<rect") == 20
     worst = names[int(per_concept.argmax())]
     assert bars.count(f"<title>{worst}, ") == 1
-    (part,) = found["pairs"]
+    (part,) = result["pairs"]
     drawn = str(part["panels"][0].svg)
     assert len(drawn) < 150_000 and "has_bill" not in drawn
     squares = sum(
@@ -340,10 +340,10 @@ def test_many_concepts_stay_short(tmp_path: Path) -> None:
     assert squares == pytest.approx(len(pairs), rel=0.03), "every pair above 0 has its square"
     order = np.argsort(-per_pair)[:10]
     assert [name for name, _ in part["worst"]] == [pairs[j] for j in order]
-    assert len(found["activations"]) == 2
-    assert all(row["rest"] and len(row["key"]) == 4 for row in found["activations"])
-    assert found["activations"][0]["concept"] == worst
-    assert sum(len(str(p.svg)) for row in found["activations"] for p in row["panels"]) < 80_000
+    assert len(result["activations"]) == 2
+    assert all(row["rest"] and len(row["key"]) == 4 for row in result["activations"])
+    assert result["activations"][0]["concept"] == worst
+    assert sum(len(str(p.svg)) for row in result["activations"] for p in row["panels"]) < 80_000
 
 
 def test_strips_of_faults_mark_what_is_accepted() -> None:

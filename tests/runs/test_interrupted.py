@@ -53,8 +53,8 @@ def begin(data: Path, out: Path, workers: int = 1, *more: str) -> "subprocess.Po
 def pieces(out: Path) -> dict[str, int]:
     """The finished pieces, and when they were written."""
     folder = out / "pieces"
-    found = [] if not folder.is_dir() else list(folder.glob("*.safetensors"))
-    return {path.name: path.stat().st_mtime_ns for path in found}
+    result = [] if not folder.is_dir() else list(folder.glob("*.safetensors"))
+    return {path.name: path.stat().st_mtime_ns for path in result}
 
 
 def result(out: Path) -> tuple[bytes, dict[str, str]]:
@@ -175,12 +175,12 @@ def _wait_until_gone(children: list[int]) -> None:
 
 
 def _workers_of(out: Path) -> list[str]:
-    found = []
+    result = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             command = path.read_bytes()
         except OSError:
             continue
         if str(out).encode() in command:
-            found.append(command.decode())
-    return found
+            result.append(command.decode())
+    return result

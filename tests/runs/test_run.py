@@ -120,8 +120,8 @@ def test_a_misspelt_metric_fails_before_the_work(inputs: Path, tmp_path: Path) -
 def test_stored_evidence_can_be_scored_without_a_pipeline(finished: Path, tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text("name: again\nevidence: [evidence/seed-0/location]\n")
     spec = read_spec(tmp_path / "s.yaml")
-    found = run(spec, RunPaths(finished, tmp_path / "out", tmp_path))
-    assert {s.metric for s in found.scores} >= {
+    result = run(spec, RunPaths(finished, tmp_path / "out", tmp_path))
+    assert {s.metric for s in result.scores} >= {
         "concept_existence", "concept_global_importance", "concept_location", "pointing_game",
         "task_leakage_given_concept",
     }  # fmt: skip

@@ -122,15 +122,15 @@ def test_samples_and_conflicts_are_those_of_memory(tmp_path: Path) -> None:
 def test_dissection_on_processes_gives_equal_bytes(tmp_path: Path) -> None:
     maps = PlantedMaps(n_images=900, n_units=6, n_concepts=8, shard_rows=128)
     pool = LocalProcesses(2)
-    found = []
+    result = []
     for workers in (
         SerialWorkers(),
         WorkerPool(pool, CheckpointStore(Store.at(tmp_path / "pieces"))),
     ):
         dissected = dissect_shards(maps, workers)
-        found.append([compute_evidence_digest(shard) for shard in dissected.evidence()])
+        result.append([compute_evidence_digest(shard) for shard in dissected.evidence()])
     pool.close()
-    assert found[0] == found[1] and len(found[0]) == 8
+    assert result[0] == result[1] and len(result[0]) == 8
 
 
 def test_classes_as_clusters(tmp_path: Path) -> None:
@@ -150,15 +150,15 @@ def test_scores_that_need_all_samples_use_some_and_say_so(tmp_path: Path) -> Non
         spec(metrics=metrics, resampling=FEW | {"most_pooled": 400}), tmp_path, tmp_path / "small"
     )
     large = done(spec(metrics=metrics), tmp_path, tmp_path / "large")
-    found = [json.loads((out / "scores.json").read_text())["scores"][0] for out in (small, large)]
-    widths = [one["detail"]["high"][0] - one["detail"]["low"][0] for one in found]
+    result = [json.loads((out / "scores.json").read_text())["scores"][0] for out in (small, large)]
+    widths = [one["detail"]["high"][0] - one["detail"]["low"][0] for one in result]
     assert widths[0] > 1.3 * widths[1], "fewer samples, wider intervals"
     notes = [json.loads((out / "produced.json").read_text())["notes"] for out in (small, large)]
     assert any("estimated from 400 of 1,500 samples" in note for note in notes[0])
     assert not any("estimated from" in note for note in notes[1])
     inside = audit(evidence, Resampling(resamples=60, most_pooled=400))
     again = next(s for s in inside.scores if s.metric == "concept_task_leakage")
-    assert again.value == found[0]["value"], "the same samples wherever they lie"
+    assert again.value == result[0]["value"], "the same samples wherever they lie"
 
 
 def test_a_run_is_frozen_sealed_and_can_be_computed_again(tmp_path: Path) -> None:
@@ -242,9 +242,9 @@ def test_a_partial_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ConceptExistence, "of", faulty)
     given = spec(metrics=[{"name": "concept_existence"}])
     out = tmp_path / "out"
-    found = run(given, RunPaths(tmp_path, out, out))
-    assert found.failed_tasks == 1
-    assert {score.n for score in found.scores} == {640 - 64}
+    result = run(given, RunPaths(tmp_path, out, out))
+    assert result.failed_tasks == 1
+    assert {score.n for score in result.scores} == {640 - 64}
     made = json.loads((out / "produced.json").read_text())
     assert made["failed_tasks"] == 1 and made["notes"][0].startswith("Incomplete: 1 tasks")
     table = read_parquet(out / "failed.parquet")
@@ -418,5 +418,5 @@ def test_evidence_written_anew_is_not_taken_for_the_old(tmp_path: Path) -> None:
         shutil.rmtree(tmp_path / "evidence", ignore_errors=True)
         named = replace(first, concepts=tuple(f"{names} {i}" for i in range(12)))
         store(named, tmp_path / "evidence", 32)
-        found = draw_samples(stored(tmp_path / "evidence"), 10**6, 0)
-        assert found.concepts.names[0] == f"{names} 0"
+        result = draw_samples(stored(tmp_path / "evidence"), 10**6, 0)
+        assert result.concepts.names[0] == f"{names} 0"

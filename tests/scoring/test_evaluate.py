@@ -153,8 +153,8 @@ def test_missing_arrays_and_unknown_options_are_said() -> None:
 def test_lists_in_a_spec_are_run_choice_by_choice_in_one_order() -> None:
     about = find_metric("concept_existence")
     options = {"population": ["all", "correct"], "rank_by": ["value", "weight"], "top": [1, 2]}
-    found = [(r.options["rank_by"], r.options["population"]) for r in expand(about, options)]
-    assert found == [
+    result = [(r.options["rank_by"], r.options["population"]) for r in expand(about, options)]
+    assert result == [
         ("value", "all"),
         ("value", "correct"),
         ("weight", "all"),
@@ -170,35 +170,35 @@ def test_lists_in_a_spec_are_run_choice_by_choice_in_one_order() -> None:
     ("alignment", "answer"), [(1.0, "yes"), (0.75, "partly"), (0.5, "no"), (0.1, "no")]
 )
 def test_verdicts(alignment: float, answer: str) -> None:
-    found = audit(planted_concepts(400, n_classes=20, alignment=alignment), FEW)
-    (exists, *_) = found.verdicts
+    result = audit(planted_concepts(400, n_classes=20, alignment=alignment), FEW)
+    (exists, *_) = result.verdicts
     assert (exists.question, exists.answer) == ("exists", answer)
     assert f"{100 * exists.score.value:.1f} %" in exists.summary  # type: ignore[union-attr]
 
 
 def test_audit_asks_what_it_can_and_says_what_it_could_not() -> None:
-    found = audit(ConceptEvidence(values=np.eye(4), truth=np.eye(4)), FEW)
-    existence = [s for s in found.scores if s.metric == "concept_existence"]
-    assert {s.metric for s in found.scores} == {
+    result = audit(ConceptEvidence(values=np.eye(4), truth=np.eye(4)), FEW)
+    existence = [s for s in result.scores if s.metric == "concept_existence"]
+    assert {s.metric for s in result.scores} == {
         "concept_existence", "concept_prediction", "interconcept_leakage",
         "interconcept_leakage_given_concepts",
     }  # fmt: skip
     assert all(s.options["rank_by"] == "value" for s in existence)
     assert [s.options["top"] for s in existence] == [2, 1], "half of the concepts are quoted"
-    missing = {u.metric: u.needs for u in found.not_computed}
+    missing = {u.metric: u.needs for u in result.not_computed}
     assert missing["concept_global_importance"] == ("class_truth", "weights", "labels", "predicted")
     assert missing["concept_location"] == ("location evidence",)
     assert missing["task_leakage_given_concept"] == ("labels",)
-    assert {v.question: v.answer for v in found.verdicts}["leak_free"] == "not_evaluated"
+    assert {v.question: v.answer for v in result.verdicts}["leak_free"] == "not_evaluated"
 
 
 def test_location_evidence_answers_both_questions() -> None:
-    found = audit(planted_locations(60), FEW)
+    result = audit(planted_locations(60), FEW)
     kinds = (ConceptEvidence, LocationEvidence)
     asked = [e for e in catalogue().values() if e.needs in kinds]
     answered = {e.name for e in asked if e.question in ("exists", "located")}
-    assert {s.metric for s in found.scores} >= answered
-    answers = {v.question: v.answer for v in found.verdicts}
+    assert {s.metric for s in result.scores} >= answered
+    answers = {v.question: v.answer for v in result.verdicts}
     assert answers["located"] == answers["exists"] == "yes"
 
 

@@ -120,8 +120,8 @@ def test_all_pairs_at_once_are_the_pairs_one_by_one() -> None:
     values = 1 / (1 + np.exp(-5 * (random.normal(size=(700, 6)) + random.normal(size=(700, 1)))))
     pairs = np.stack(np.triu_indices(6, 1), axis=1)
     blocks = list(pair_terms(Columns(values), pairs))
-    found = np.concatenate([terms for _, terms in blocks])
-    for terms, (i, j) in zip(found, pairs, strict=True):
+    result = np.concatenate([terms for _, terms in blocks])
+    for terms, (i, j) in zip(result, pairs, strict=True):
         np.testing.assert_allclose(terms, naive_ksg(values[:, i], values[:, j], 3), atol=1e-12)
 
 
@@ -130,15 +130,15 @@ def test_normal_pairs_have_their_known_information(rho: float) -> None:
     """Bias small beside the spread, and intervals that cover: 95 % of 200, give or take."""
     random = np.random.default_rng(7)
     true, n, repeats = -0.5 * np.log(1 - rho**2), 400, 200
-    found, errors = [], []
+    result, errors = [], []
     for _ in range(repeats):
         x, noise = random.normal(size=(2, n))
         terms = ksg_terms(x, rho * x + np.sqrt(1 - rho**2) * noise)
-        found.append(terms.mean())
+        result.append(terms.mean())
         errors.append(WIDER * terms.std() / np.sqrt(n))
-    assert abs(np.mean(found) - true) < 0.3 * np.std(found) + 0.002
-    assert np.std(found) < 1.6 / np.sqrt(n)
-    covered = np.mean(np.abs(np.array(found) - np.mean(found)) < 1.96 * np.array(errors))
+    assert abs(np.mean(result) - true) < 0.3 * np.std(result) + 0.002
+    assert np.std(result) < 1.6 / np.sqrt(n)
+    covered = np.mean(np.abs(np.array(result) - np.mean(result)) < 1.96 * np.array(errors))
     assert 0.92 <= covered <= 1.0
 
 
@@ -151,14 +151,14 @@ def test_mixed_pairs_have_their_known_information(apart: float) -> None:
 
     true = quad(term, -12, 15)[0]
     random = np.random.default_rng(3)
-    found, errors = [], []
+    result, errors = [], []
     for _ in range(150):
         labels = random.integers(0, 2, 400)
         terms = ross_terms(random.normal(size=400) + apart * labels, labels)
-        found.append(terms.mean())
+        result.append(terms.mean())
         errors.append(WIDER * terms.std() / 20)
-    assert abs(np.mean(found) - true) < 0.3 * np.std(found) + 0.002
-    covered = np.mean(np.abs(np.array(found) - np.mean(found)) < 1.96 * np.array(errors))
+    assert abs(np.mean(result) - true) < 0.3 * np.std(result) + 0.002
+    covered = np.mean(np.abs(np.array(result) - np.mean(result)) < 1.96 * np.array(errors))
     assert 0.92 <= covered <= 1.0
 
 
@@ -170,8 +170,8 @@ def test_what_is_called_entropy_is_a_constant() -> None:
         random.normal(size=500),
         np.exp(random.normal(size=500)),
     ):
-        found = self_information(values[:, None], keys, ["c"])
-        assert found[0] == pytest.approx(4.957490, abs=5e-7)
+        result = self_information(values[:, None], keys, ["c"])
+        assert result[0] == pytest.approx(4.957490, abs=5e-7)
         twice = [add_noise(values[:, None], keys, [name], seed=0)[:, 0] for name in "ab"]
         assert ksg(*twice) == pytest.approx(4.957490, abs=5e-7)
     tied = random.uniform(size=500).round(2)[:, None]

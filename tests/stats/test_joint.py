@@ -52,8 +52,8 @@ def test_joint_gains_worked_example() -> None:
     np.testing.assert_allclose(gains.base_shares.mean(axis=0), weights, atol=6e-5)
     np.testing.assert_allclose(gains.out[:4], [-0.112995, 0.664998, 0.054408, 0.621793], atol=6e-7)
     moments = joint_moments(inputs, gains, score_share(inputs, gains))
-    found = fault_interval(moments, 0.05, 0.95)
-    numbers = [moments.surprise, moments.value, moments.error, found.low]
+    result = fault_interval(moments, 0.05, 0.95)
+    numbers = [moments.surprise, moments.value, moments.error, result.low]
     np.testing.assert_allclose(numbers, [0.706086, 0.628196, 0.060453, 0.450138], atol=6e-7)
     assert gains.full_shares[:, 6].mean() == pytest.approx(0.9995, abs=6e-5)
 
@@ -78,12 +78,12 @@ def _compare(values: Any, truth: Any, labels: Any, keys: list[str], known: Any) 
     np.testing.assert_allclose(gains.out, oracle["out"], atol=2e-6)
     ours = [moments.value, moments.surprise, moments.error, seen.value, seen.error]
     np.testing.assert_allclose(ours, [oracle[k] for k in ("T", "H", "e", "T_s", "e_s")], atol=2e-6)
-    found = fault_interval(moments, 0.05, 0.95)
-    tests = [found.p_below_tolerance, found.p_nonzero, found.p_above_tolerance]
+    result = fault_interval(moments, 0.05, 0.95)
+    tests = [result.p_below_tolerance, result.p_nonzero, result.p_above_tolerance]
     np.testing.assert_allclose(
         tests, [oracle[k] for k in ("p_free", "p_some", "p_too_much")], atol=1e-5
     )
-    assert max(found.low, -1.0) == pytest.approx(oracle["low"], abs=1e-5)
+    assert max(result.low, -1.0) == pytest.approx(oracle["low"], abs=1e-5)
 
 
 def test_joint_gains_second_example_equals_the_oracle() -> None:
@@ -138,11 +138,11 @@ def test_joint_share_same_with_any_number_of_threads() -> None:
     truth = random.random((400, 12)) < 0.5
     labels = random.integers(0, 4, 400)
     values = truth + 0.3 * random.normal(size=truth.shape) + 0.05 * labels[:, None]
-    found = []
+    result = []
     for threads in (1, 2):
         with threadpool_limits(threads, user_api="blas"):
-            found.append(float(joint_task_leakage(values, truth, labels)))
-    assert found[0] == found[1]
+            result.append(float(joint_task_leakage(values, truth, labels)))
+    assert result[0] == result[1]
 
 
 def test_joint_share_undefined_without_two_labels() -> None:
@@ -177,8 +177,8 @@ def test_group_labels_keeps_few_and_joins_many() -> None:
 
 
 def test_needed_clusters_worked_numbers() -> None:
-    found = [needed_clusters(np.log(2), 0.05, k, 2) for k in (5, 30, 112)]
-    np.testing.assert_allclose(found, [380, 530, 820], rtol=0.01)
+    result = [needed_clusters(np.log(2), 0.05, k, 2) for k in (5, 30, 112)]
+    np.testing.assert_allclose(result, [380, 530, 820], rtol=0.01)
 
 
 @pytest.mark.parametrize("error", [0.02, 0.05, 0.1])
@@ -205,8 +205,8 @@ def test_concept_allowances_worked_example() -> None:
     """Of a concept that is the label, annotated with 10 % errors, the real one tells everything."""
     strata = np.array([[0] * 9 + [1] + [1] * 9 + [0]])
     labels = np.array([0] * 10 + [1] * 10)
-    found = concept_allowances(strata, labels, np.ones(20), np.array([0.1]))
-    assert found[0] == pytest.approx(1.0)
+    result = concept_allowances(strata, labels, np.ones(20), np.array([0.1]))
+    assert result[0] == pytest.approx(1.0)
     assert concept_allowances(strata, labels, np.ones(20), np.array([0.0]))[0] == 0.0
     independent = np.array([[0, 1] * 10])
     assert concept_allowances(independent, labels, np.ones(20), np.array([0.1]))[0] < 1e-9

@@ -142,9 +142,9 @@ def test_copies_count_once() -> None:
         return label_terms(x[rows[some]], labels[rows[some]])
 
     alone = terms_of(np.arange(len(rows))).mean()
-    found = average_over_cluster_rows(rows, len(rows), terms_of)
+    result = average_over_cluster_rows(rows, len(rows), terms_of)
     assert alone > 0.3
-    assert_allclose(found, label_terms(x, labels)[rows], atol=1e-12)
+    assert_allclose(result, label_terms(x, labels)[rows], atol=1e-12)
 
 
 def test_each_cluster_gives_one_row_at_a_time_and_each_row_has_its_turn() -> None:
@@ -155,7 +155,7 @@ def test_each_cluster_gives_one_row_at_a_time_and_each_row_has_its_turn() -> Non
         rounds.append(rows.tolist())
         return np.where(rows == 5, [len(rounds)], np.nan * rows)[None]
 
-    found = average_over_cluster_rows(clusters, 6, terms_of)
+    result = average_over_cluster_rows(clusters, 6, terms_of)
     assert rounds == [[0, 1, 5], [2, 3, 5], [1, 4, 5]]
-    assert_allclose(found, [[np.nan] * 5 + [2.0]])  # the mean of 1, 2 and 3
+    assert_allclose(result, [[np.nan] * 5 + [2.0]])  # the mean of 1, 2 and 3
     assert average_over_cluster_rows(clusters[:0], 0, lambda rows: rows * 1.0).shape == (0,)

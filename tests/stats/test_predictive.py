@@ -163,8 +163,8 @@ def test_only_the_order_of_values_counts(
     for recoded in (1e25 * values, np.exp(values), np.float32(values), values * 1e300):
         same = len(np.unique(recoded)) == len(np.unique(values))
         if same:  # float32 may make values equal
-            found = terms(recoded, labels, clusters, compiled=compiled)
-            np.testing.assert_array_equal(found, expected)
+            result = terms(recoded, labels, clusters, compiled=compiled)
+            np.testing.assert_array_equal(result, expected)
     order = np.random.default_rng(seed).permutation(len(values))
     names = np.random.default_rng(seed).permutation(40)
     moved = terms(values[order], names[labels[order]], names[clusters[order]], compiled=compiled)

@@ -49,18 +49,18 @@ def test_intervals_cover_as_often_as_they_say(share: float) -> None:
     for seed in range(300):
         sample = (np.random.default_rng(seed).random(150) < share).astype(float)
         weights = draw_poisson_weights(np.arange(150), 400, seed=seed)
-        found = percentile_interval(
+        result = percentile_interval(
             weights @ sample / weights.sum(axis=1), float(sample.mean()), 0.95, "samples"
         )
-        assert found is not None
-        hits += found.low <= share <= found.high
+        assert result is not None
+        hits += result.low <= share <= result.high
     assert 0.91 <= hits / 300 <= 0.98
 
 
 def test_a_biased_resampling_is_moved_to_the_value() -> None:
-    found = percentile_interval(np.linspace(-1.0, 1.0, 1001) + 5.0, 7.0, 0.9, "samples")
-    assert found is not None
-    assert_allclose((found.low, found.high), (6.1, 7.9), atol=1e-9)
+    result = percentile_interval(np.linspace(-1.0, 1.0, 1001) + 5.0, 7.0, 0.9, "samples")
+    assert result is not None
+    assert_allclose((result.low, result.high), (6.1, 7.9), atol=1e-9)
 
 
 def test_nothing_varied_or_nothing_defined_is_no_interval() -> None:
@@ -71,16 +71,16 @@ def test_nothing_varied_or_nothing_defined_is_no_interval() -> None:
 
 
 def test_all_samples_on_the_bound() -> None:
-    found = boundary_interval(1.0, (0.0, 1.0), 10, 0.95, "samples")
-    assert found is not None
-    assert found.high == 1.0
-    assert_allclose(found.low**10, 0.025)  # a share this low gives ten of ten this rarely
+    result = boundary_interval(1.0, (0.0, 1.0), 10, 0.95, "samples")
+    assert result is not None
+    assert result.high == 1.0
+    assert_allclose(result.low**10, 0.025)  # a share this low gives ten of ten this rarely
     low = boundary_interval(-1.0, (-1.0, 1.0), 10, 0.95, "samples")
     assert low is not None and low.low == -1.0
-    assert_allclose(low.high + 1, 2 * (1 - found.low))
+    assert_allclose(low.high + 1, 2 * (1 - result.low))
 
 
 def test_seeds_by_student() -> None:
-    found = mean_interval(np.array([1.0, 2.0, 3.0, np.nan]), 0.95, "seeds")
-    assert found is not None and found.n == 3
-    assert_allclose(found.high - 2.0, 4.302653 / np.sqrt(3), rtol=1e-6)
+    result = mean_interval(np.array([1.0, 2.0, 3.0, np.nan]), 0.95, "seeds")
+    assert result is not None and result.n == 3
+    assert_allclose(result.high - 2.0, 4.302653 / np.sqrt(3), rtol=1e-6)

@@ -65,11 +65,11 @@ def test_a_pool_of_all_does_not_depend_on_cuts_or_order(monkeypatch: pytest.Monk
         cuts = [numbers[at : at + size] for at in range(0, 333, size)]
         pools = [draw_pool(part, {"number": part}) for part in cuts]
         for ordered in (pools, pools[::-1]):
-            found = ordered[0]
+            result = ordered[0]
             for pool in ordered[1:]:
-                found = merge_pools(found, pool)
+                result = merge_pools(result, pool)
             for name, array in whole.items():
-                assert_array_equal(found[name], array)
+                assert_array_equal(result[name], array)
 
 
 def test_merging_keeps_pools_sums_and_constants_apart() -> None:
@@ -82,12 +82,12 @@ def test_merging_keeps_pools_sums_and_constants_apart() -> None:
             "3:=same": np.array(7),
         }
 
-    found = added(piece([1, 2]), piece([3]))
-    assert sorted(found["kind: one:~number"].tolist()) == [1, 2, 3]
-    assert len(found["kind: two:~hash"]) == 2
-    assert found["kind: two:sum"] == 3
-    assert found["3:=same"] == 7
-    assert found.keys() == piece([1]).keys()
+    result = added(piece([1, 2]), piece([3]))
+    assert sorted(result["kind: one:~number"].tolist()) == [1, 2, 3]
+    assert len(result["kind: two:~hash"]) == 2
+    assert result["kind: two:sum"] == 3
+    assert result["3:=same"] == 7
+    assert result.keys() == piece([1]).keys()
 
 
 def test_another_is_any_but_oneself() -> None:
@@ -95,8 +95,8 @@ def test_another_is_any_but_oneself() -> None:
     pool = draw_pool(numbers, {"number": numbers})
     taken = pool["~number"][draw_other_rows(pool, numbers, (30_000,), seed=4)]
     for number in numbers:
-        found, counts = np.unique(taken[number], return_counts=True)
-        assert_array_equal(found, np.delete(numbers, number))
+        result, counts = np.unique(taken[number], return_counts=True)
+        assert_array_equal(result, np.delete(numbers, number))
         assert_allclose(counts, 6000, rtol=0.06)
     assert draw_other_rows(pool, numbers, (), seed=4).shape == (6,)
 

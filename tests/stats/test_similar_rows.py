@@ -29,14 +29,14 @@ def _rows(
 @pytest.mark.parametrize("size", [2, 5, 10])
 @pytest.mark.parametrize("within", [0.1, 0.3])
 def test_similar_rows_found_next_to_each_other(size: int, within: float) -> None:
-    found = [_rows(300 // size, size, within, seed=seed) for seed in range(10)]
-    assert sum(one is not None for one in found) == 10
+    result = [_rows(300 // size, size, within, seed=seed) for seed in range(10)]
+    assert sum(one is not None for one in result) == 10
 
 
 @pytest.mark.parametrize("size", [2, 5])
 def test_similar_rows_found_in_any_order_if_close(size: int) -> None:
-    found = [_rows(1000 // size, size, 0.05, shuffled=True, seed=seed) for seed in range(10)]
-    sizes = [one.group_size for one in found if one is not None]
+    result = [_rows(1000 // size, size, 0.05, shuffled=True, seed=seed) for seed in range(10)]
+    sizes = [one.group_size for one in result if one is not None]
     assert len(sizes) == 10
     assert np.median(sizes) == size
 

@@ -65,10 +65,10 @@ def pixels(image: Image.Image) -> np.ndarray:
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP"])
 def test_pixels_are_kept(kind: str) -> None:
     options = {"lossless": True} if kind == "WEBP" else {"quality": 100} if kind == "JPEG" else {}
-    found = shown_image(file_of(pattern(), kind, **options), "a")
-    assert found.suffix == ("jpg" if kind == "JPEG" else "png")
-    assert found.size == (40, 24)
-    assert_allclose(pixels(opened(found)), pixels(pattern()), atol=12 if kind == "JPEG" else 0)
+    result = shown_image(file_of(pattern(), kind, **options), "a")
+    assert result.suffix == ("jpg" if kind == "JPEG" else "png")
+    assert result.size == (40, 24)
+    assert_allclose(pixels(opened(result)), pixels(pattern()), atol=12 if kind == "JPEG" else 0)
 
 
 def test_large_ones_are_reduced_and_small_ones_left() -> None:
@@ -84,7 +84,7 @@ def test_many_images_need_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
         subprocess, "Popen", lambda *a, **o: started.append(start(*a, **o)) or started[-1]
     )
     files = [(f"{i}", file_of(pattern(size=(20 + i, 20)), "PNG")) for i in range(12)]
-    assert [found.size for found in many(files)] == [(20 + i, 20) for i in range(12)]
+    assert [result.size for result in many(files)] == [(20 + i, 20) for i in range(12)]
     assert len(started) == 1
     assert started[0].poll() is not None, "the process is left running"
 
@@ -101,9 +101,9 @@ def test_the_process_ends_when_nobody_asks_on() -> None:
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP"])
 def test_what_is_appended_is_gone(kind: str) -> None:
     page = b"<html><script>alert(1)</script></html>"
-    found = shown_image(file_of(pattern(), kind) + page, "a.png")
-    assert b"script" not in found.content
-    opened(found).load()
+    result = shown_image(file_of(pattern(), kind) + page, "a.png")
+    assert b"script" not in result.content
+    opened(result).load()
 
 
 def exif_of_a_telephone() -> Image.Exif:
@@ -127,12 +127,12 @@ def test_metadata_are_gone(kind: str) -> None:
     content = file_of(pattern(), kind, exif=exif_of_a_telephone(), **more)
     assert Image.open(io.BytesIO(content)).getexif().get_ifd(0x8825)
     assert b"ecret" in content
-    found = shown_image(content, "a")
-    shown = opened(found)
+    result = shown_image(content, "a")
+    shown = opened(result)
     assert not shown.getexif()
     assert set(shown.info) <= {"jfif", "jfif_version", "jfif_unit", "jfif_density"}
-    assert b"ecret" not in found.content
-    assert b"Exif" not in found.content
+    assert b"ecret" not in result.content
+    assert b"Exif" not in result.content
 
 
 def test_cameras_held_sideways() -> None:
@@ -143,9 +143,9 @@ def test_cameras_held_sideways() -> None:
         files.append((f"{number}", file_of(pattern(), "PNG", exif=exif)))
         files.append((f"{number}", file_of(pattern(), "WEBP", exif=exif, lossless=True)))
     turned = set()
-    for (_, content), found in zip(files, many(files), strict=True):
+    for (_, content), result in zip(files, many(files), strict=True):
         expected = ImageOps.exif_transpose(Image.open(io.BytesIO(content)))
-        assert_array_equal(pixels(opened(found)), pixels(expected))
+        assert_array_equal(pixels(opened(result)), pixels(expected))
         turned.add(pixels(expected).tobytes())
     assert len(turned) == 8
 
@@ -157,21 +157,21 @@ def test_a_broken_orientation_is_none() -> None:
 
 def test_sixteen_bits() -> None:
     deep = np.linspace(0, 65535, 40 * 24).reshape(24, 40).astype(np.uint16)
-    found = shown_image(file_of(Image.fromarray(deep), "PNG"), "a")
-    gray = pixels(opened(found))
+    result = shown_image(file_of(Image.fromarray(deep), "PNG"), "a")
+    gray = pixels(opened(result))
     assert_allclose(gray, np.repeat((deep / 257)[..., None], 3, axis=2), atol=1)
 
 
 def test_sixteen_bits_in_color() -> None:
     rows = b"".join(b"\0" + struct.pack(">3H", 65535, 32768, 0) * 4 for _ in range(4))
-    found = shown_image(png(4, 4, rows, bits=16), "a")
-    assert_allclose(pixels(opened(found)), np.broadcast_to([255, 128, 0], (4, 4, 3)), atol=1)
+    result = shown_image(png(4, 4, rows, bits=16), "a")
+    assert_allclose(pixels(opened(result)), np.broadcast_to([255, 128, 0], (4, 4, 3)), atol=1)
 
 
 def test_colors_of_printers() -> None:
     ink = Image.new("CMYK", (16, 16), (0, 255, 255, 0))
-    found = shown_image(file_of(ink, "JPEG", quality=100), "a")
-    assert_allclose(pixels(opened(found)), np.broadcast_to([255, 0, 0], (16, 16, 3)), atol=4)
+    result = shown_image(file_of(ink, "JPEG", quality=100), "a")
+    assert_allclose(pixels(opened(result)), np.broadcast_to([255, 0, 0], (16, 16, 3)), atol=4)
 
 
 @pytest.mark.parametrize("kind", ["PNG", "WEBP"])
@@ -323,9 +323,9 @@ def zipped(path: Path, members: dict[str, bytes]) -> Path:
 
 def test_images_of_an_archive(tmp_path: Path) -> None:
     given = {"b/2.png": file_of(pattern(), "PNG"), "a.jpg": file_of(pattern(), "JPEG")}
-    found = shown_images_of_zip(zipped(tmp_path / "x.zip", given))
-    assert list(found) == ["b/2.png", "a.jpg"]
-    assert [one.suffix for one in found.values()] == ["png", "jpg"]
+    result = shown_images_of_zip(zipped(tmp_path / "x.zip", given))
+    assert list(result) == ["b/2.png", "a.jpg"]
+    assert [one.suffix for one in result.values()] == ["png", "jpg"]
     assert os.listdir(tmp_path) == ["x.zip"]
 
 
@@ -358,8 +358,8 @@ def test_from_a_image_in_memory() -> None:
     given = pattern(size=(300, 150))
     given.info["comment"] = given.info["icc_profile"] = b"secret"
     before = pixels(given)
-    found = encode_drawing(given, longest=100)
-    assert (found.suffix, found.size) == ("png", (100, 50)) and b"secret" not in found.content
+    result = encode_drawing(given, longest=100)
+    assert (result.suffix, result.size) == ("png", (100, 50)) and b"secret" not in result.content
     photograph = shown_from(given, longest=100)
     assert (photograph.suffix, photograph.size) == ("jpg", (100, 50))
     assert b"secret" not in photograph.content
@@ -370,8 +370,8 @@ def test_from_a_image_in_memory() -> None:
 def test_a_palette_is_kept() -> None:
     given = pattern().quantize(9)
     given.info["icc_profile"] = b"secret"
-    found = encode_drawing(given)
-    shown = Image.open(io.BytesIO(found.content))
-    assert shown.mode == "P" and b"secret" not in found.content
+    result = encode_drawing(given)
+    shown = Image.open(io.BytesIO(result.content))
+    assert shown.mode == "P" and b"secret" not in result.content
     assert_array_equal(pixels(shown.convert("RGB")), pixels(given.convert("RGB")))
     assert opened(encode_drawing(given, longest=20)).size == (20, 12)

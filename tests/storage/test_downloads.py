@@ -108,19 +108,19 @@ def test_trees_have_the_digest_that_git_gives(server: FileServer, tmp_path: Path
         for path, entry in entries.items()
     ]
     server.files["tree"] = json.dumps({"tree": [*listing, {"type": "tree", "path": "b"}]}).encode()
-    found = read_tree(f"{server.address}/tree", f"git-tree:{digest}")
-    assert found == entries
+    result = read_tree(f"{server.address}/tree", f"git-tree:{digest}")
+    assert result == entries
     server.files |= {
         f"at/{name.replace(' ', '%20').replace('ñ', '%C3%B1')}": c for name, c in files.items()
     }
     out = tmp_path / "out"
-    assert download_tree(f"{server.address}/at/{{path}}", out, found, 7) == 5
+    assert download_tree(f"{server.address}/at/{{path}}", out, result, 7) == 5
     assert {
         p.relative_to(out).as_posix(): p.read_bytes() for p in out.rglob("*") if p.is_file()
     } == files
-    assert download_tree(f"{server.address}/at/{{path}}", out, found, 7) == 0
+    assert download_tree(f"{server.address}/at/{{path}}", out, result, 7) == 0
     with pytest.raises(UnsafeInputError, match="at most 6"):
-        download_tree(f"{server.address}/at/{{path}}", out, found, 6)
+        download_tree(f"{server.address}/at/{{path}}", out, result, 6)
     listing[0]["sha"] = listing[1]["sha"]
     server.files["tree"] = json.dumps({"tree": listing}).encode()
     with pytest.raises(VerificationError):

@@ -63,8 +63,8 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
     )  # fmt: skip
     assert not done.returncode, done.stderr
     assert not list(root.rglob("canary"))
-    found = map(json.loads, done.stdout.splitlines())
-    return {name: (code, said, fired) for name, code, said, fired in found}
+    result = map(json.loads, done.stdout.splitlines())
+    return {name: (code, said, fired) for name, code, said, fired in result}
 
 
 SAYS = {
@@ -276,10 +276,10 @@ def test_weights_of_torch_come_through(tmp_path: Path) -> None:
     for content in (tensors, {"state_dict": tensors}, torch.nn.Linear(2, 3).state_dict()):
         torch.save(content, tmp_path / "w.pt")
         wanted: Any = content.get("state_dict", content)
-        found = read_checkpoint(tmp_path / "w.pt")
-        assert found.keys() == wanted.keys()
+        result = read_checkpoint(tmp_path / "w.pt")
+        assert result.keys() == wanted.keys()
         for name, tensor in wanted.items():
-            np.testing.assert_array_equal(found[name], tensor.detach().float().numpy())
+            np.testing.assert_array_equal(result[name], tensor.detach().float().numpy())
 
 
 def test_torch_itself_is_asked_to_run_nothing(tmp_path: Path, monkeypatch: Any) -> None:

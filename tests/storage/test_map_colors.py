@@ -85,16 +85,16 @@ def test_zero_is_near_white_and_both_ends_are_equally_dark() -> None:
 
 def test_signed_maps_keep_their_zero() -> None:
     given = np.array([[-2.0, 0.0], [1.0, 4.0]])
-    found = scaled_map(given, positive=False)
-    assert_allclose(found, given / np.quantile(np.abs(given), 0.99), atol=0.04)
-    assert found[0, 1] == 0 and abs(found).max() == 1
+    result = scaled_map(given, positive=False)
+    assert_allclose(result, given / np.quantile(np.abs(given), 0.99), atol=0.04)
+    assert result[0, 1] == 0 and abs(result).max() == 1
     assert_array_equal(given, [[-2, 0], [1, 4]])
 
 
 def test_positive_maps_begin_at_their_lowest() -> None:
-    found = scaled_map(np.linspace(5, 6, 1000).reshape(20, 50), positive=True)
-    assert found.min() == 0 and found.max() == 1
-    assert_allclose(found[10, 0], 0.5, atol=0.02)
+    result = scaled_map(np.linspace(5, 6, 1000).reshape(20, 50), positive=True)
+    assert result.min() == 0 and result.max() == 1
+    assert_allclose(result[10, 0], 0.5, atol=0.02)
 
 
 def test_one_pixel_does_not_hide_the_others() -> None:
@@ -119,11 +119,11 @@ def test_maps_without_differences() -> None:
 
 def test_numbers_become_their_colors() -> None:
     values = np.repeat(np.array([[-1.0, 0.0, 1.0]]), 2, axis=0)
-    found = np.asarray(map_image(values, (3, 2), "signed").convert("RGB"))
+    result = np.asarray(map_image(values, (3, 2), "signed").convert("RGB"))
     table = signed_colors()
-    assert_array_equal(found[0, 0], table[0])
-    assert_array_equal(found[1, 2], table[-1])
-    assert_allclose(found[0, 1].astype(int), table[128].astype(int), atol=2)
+    assert_array_equal(result[0, 0], table[0])
+    assert_array_equal(result[1, 2], table[-1])
+    assert_allclose(result[0, 1].astype(int), table[128].astype(int), atol=2)
     ends = np.asarray(map_image(np.array([[0.0, 1.0]]), (2, 1), "unsigned").convert("RGB"))
     assert_array_equal(ends[0], unsigned_colors()[[0, -1]])
     assert map_image(values, (60, 40), "signed").size == (60, 40)

@@ -100,7 +100,7 @@ def test_it_sees_no_more_than_that() -> None:
 
 
 def test_it_sees_the_readers_at_home() -> None:
-    found = {
+    result = {
         fault for path in (SOURCE / "_storage").rglob("*.py") for fault in faults(path.read_text())
     }
-    assert {"zarr", "fsspec", "yaml", "zipfile", "np.load", "weights_only"} <= found
+    assert {"zarr", "fsspec", "yaml", "zipfile", "np.load", "weights_only"} <= result

@@ -68,10 +68,10 @@ def test_links_may_not_leave(tmp_path: Path) -> None:
 def test_whatever_the_name_the_file_is_inside(name: str) -> None:
     root = Path("/nonexistent/root")
     try:
-        found = confined(root, name)
+        result = confined(root, name)
     except UnsafeInputError:
         return
-    assert found == root or root in found.parents
+    assert result == root or root in result.parents
 
 
 def npy_with_header(header: bytes) -> bytes:
@@ -118,9 +118,9 @@ def test_pickled_arrays_are_refused_and_not_run(tmp_path: Path, canary: Path) ->
 @pytest.mark.parametrize("array", [np.arange(6.0).reshape(2, 3), np.zeros((0, 3)), np.array(3)])
 def test_arrays_come_through(tmp_path: Path, mapped: bool, array: np.ndarray) -> None:
     write_npy(tmp_path / "x.npy", array)
-    found = read_npy(tmp_path / "x.npy", mapped=mapped)
-    assert type(found) is np.ndarray
-    np.testing.assert_array_equal(found, array, strict=True)
+    result = read_npy(tmp_path / "x.npy", mapped=mapped)
+    assert type(result) is np.ndarray
+    np.testing.assert_array_equal(result, array, strict=True)
 
 
 def test_zip_bombs_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

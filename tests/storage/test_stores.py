@@ -150,8 +150,8 @@ def test_half_written_files_are_not_seen(tmp_path: Path) -> None:
 
 def test_tables_on_a_store(store: Store) -> None:
     store.write("t.parquet", parquet_bytes({"a": [1, 2], "b": ["x", None]}))
-    found = read_parquet_from(store.read("t.parquet"), "t.parquet")
-    assert found == {"a": [1, 2], "b": ["x", None]}
+    result = read_parquet_from(store.read("t.parquet"), "t.parquet")
+    assert result == {"a": [1, 2], "b": ["x", None]}
 
 
 def test_a_bucket_that_is_not_there(s3: str) -> None:

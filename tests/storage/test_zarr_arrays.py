@@ -34,8 +34,8 @@ def test_rows_come_back(store: Store) -> None:
             writer.append(some)
     assert read_zarr_header(store, "a/b") == ZarrHeader((7, 5, 3), np.dtype(np.float16), 4)
     for first, last in ((0, 7), (0, 0), (7, 7), (3, 5), (6, 7), (1, 4)):
-        found = read_zarr_rows(store, "a/b", first, last)
-        np.testing.assert_array_equal(found, ROWS[first:last], strict=True)
+        result = read_zarr_rows(store, "a/b", first, last)
+        np.testing.assert_array_equal(result, ROWS[first:last], strict=True)
     assert store.names() == ["a/b/c/0/0/0", "a/b/c/1/0/0", "a/b/zarr.json"]
 
 
@@ -101,8 +101,8 @@ def test_the_same_as_numpy_and_as_zarr(
     folder = tmp_path_factory.mktemp("store")
     store = Store.at(folder)
     written(store, values, shard, chunk)
-    found = read_zarr_rows(store, "a", first, last)
-    np.testing.assert_array_equal(found, values[first:last], strict=True)
+    result = read_zarr_rows(store, "a", first, last)
+    np.testing.assert_array_equal(result, values[first:last], strict=True)
     np.testing.assert_array_equal(zarr.open_array(folder / "a", mode="r")[:], values, strict=True)
     assert len(store.names()) == 1 + math.ceil(len(values) / shard)
 
@@ -127,8 +127,8 @@ def test_arrays_of_others(tmp_path: Path, packing: str, shards: Any, extra: Any)
         chunk_key_encoding={"name": "default", "separator": separator}, **extra,
     )[:] = values  # fmt: skip
     for first, last in ((0, 13), (4, 5), (5, 13)):
-        found = read_zarr_rows(Store.at(tmp_path), "a", first, last)
-        np.testing.assert_array_equal(found, values[first:last])
+        result = read_zarr_rows(Store.at(tmp_path), "a", first, last)
+        np.testing.assert_array_equal(result, values[first:last])
 
 
 def test_rows_of_the_wrong_kind_are_not_taken(tmp_path: Path) -> None:

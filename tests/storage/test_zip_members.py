@@ -36,9 +36,9 @@ def tampered(path: Path, change: Callable[[bytearray, int, int], None]) -> Path:
 @pytest.mark.parametrize("method", [STORED, DEFLATED])
 def test_members_come_through_in_order(tmp_path: Path, method: int) -> None:
     members = {"b/x.txt": b"one" * 1000, "a.txt": b"", "b/": b"", "c": bytes(60_000)}
-    found = read_zip_members(packed(tmp_path / "x.zip", members, method))
+    result = read_zip_members(packed(tmp_path / "x.zip", members, method))
     del members["b/"]
-    assert list(found.items()) == list(members.items())
+    assert list(result.items()) == list(members.items())
 
 
 @pytest.mark.parametrize("name", ["/etc/passwd", "../x", "a/../../x", "a\\b", "C:x", "~/x"])
@@ -151,8 +151,8 @@ def image(kind: str) -> bytes:
 
 
 def test_images_from_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = parse_image(image("PNG"), "a.png")
-    assert (found.size, found.mode, found.getpixel((0, 0))) == ((8, 4), "RGB", (200, 200, 200))
+    result = parse_image(image("PNG"), "a.png")
+    assert (result.size, result.mode, result.getpixel((0, 0))) == ((8, 4), "RGB", (200, 200, 200))
     for content in (b"", b"<svg/>", image("GIF"), image("JPEG")[:100]):
         with pytest.raises(UnsafeInputError, match="image 'b': got something"):
             parse_image(content, "b")

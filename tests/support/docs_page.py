@@ -53,16 +53,16 @@ def blocks(page: Path) -> Iterator[Block]:
     """All blocks of a page; indented ones are commands."""
     text = page.read_text(encoding="utf-8")
     end = 0
-    for found in BLOCK.finditer(text):
-        named = FILE.findall(text[end : found.start()].rpartition("\n\n")[0][-400:] or "")
-        before = FILE.findall(text[max(end, found.start() - 400) : found.start()])
-        line = text.count("\n", 0, found.start()) + 1
-        end = found.end()
-        if found["indented"]:
-            yield Block("console", found["indented"], line)
+    for result in BLOCK.finditer(text):
+        named = FILE.findall(text[end : result.start()].rpartition("\n\n")[0][-400:] or "")
+        before = FILE.findall(text[max(end, result.start() - 400) : result.start()])
+        line = text.count("\n", 0, result.start()) + 1
+        end = result.end()
+        if result["indented"]:
+            yield Block("console", result["indented"], line)
         else:
             file = (before or named or [""])[-1]
-            yield Block(found["kind"], found["text"], line, int(found["code"] or 0), file)
+            yield Block(result["kind"], result["text"], line, int(result["code"] or 0), file)
 
 
 def commands(block: Block) -> list[str]:

@@ -54,26 +54,26 @@ def test_audit_finds_planted_leakage_and_none_where_there_is_none(dial: float, a
         planted_interventions(2000, leakage=dial),
     )
     for evidence in bundles:
-        (found,) = [v for v in audit([evidence], QUICK).verdicts if v.question == "leak_free"]
-        assert found.answer == answer, (type(evidence), found.summary)
+        (result,) = [v for v in audit([evidence], QUICK).verdicts if v.question == "leak_free"]
+        assert result.answer == answer, (type(evidence), result.summary)
 
 
 def test_hard_concepts_are_free_of_leakage() -> None:
     soft = planted_leakage(1500, leakage=0.9)
     hard = replace(soft, values=np.asarray(soft.truth, float))
-    (found,) = [v for v in audit([hard], QUICK).verdicts if v.question == "leak_free"]
-    assert found.answer == "yes", found.summary
+    (result,) = [v for v in audit([hard], QUICK).verdicts if v.question == "leak_free"]
+    assert result.answer == "yes", result.summary
 
 
 def test_too_few_samples_prove_nothing() -> None:
     for n in (1, 3):
         right = InterventionEvidence(right_after=np.ones((n, 1, 3)), right_reference=np.ones(n))
-        (found,) = [v for v in audit([right], QUICK).verdicts if v.question == "leak_free"]
-        assert found.answer == "inconclusive", found.summary
+        (result,) = [v for v in audit([right], QUICK).verdicts if v.question == "leak_free"]
+        assert result.answer == "inconclusive", result.summary
     four = np.array([[0], [1], [0], [1]], bool)
     few = ConceptEvidence(values=four.astype(float), truth=four, labels=np.array([0, 0, 1, 1]))
-    (found,) = [v for v in audit([few], QUICK).verdicts if v.question == "leak_free"]
-    assert found.answer == "inconclusive", found.summary
+    (result,) = [v for v in audit([few], QUICK).verdicts if v.question == "leak_free"]
+    assert result.answer == "inconclusive", result.summary
 
 
 def test_the_clean_null_does_not_depend_on_the_order_of_samples() -> None:
@@ -90,11 +90,11 @@ def test_values_that_say_nothing_are_not_praised_for_leaking_nothing(what: str) 
     given = planted_leakage(300)
     noise = np.random.default_rng(5).random(given.values.shape)
     silent = replace(given, values=noise if what == "noise" else np.full_like(noise, 0.5))
-    found = audit([silent], QUICK)
-    (leaks,) = [v for v in found.verdicts if v.question == "leak_free"]
+    result = audit([silent], QUICK)
+    (leaks,) = [v for v in result.verdicts if v.question == "leak_free"]
     assert leaks.answer == "inconclusive"
     assert "nothing that could leak" in leaks.summary
-    others = [s for s in found.scores if s.metric != "concept_prediction"]
+    others = [s for s in result.scores if s.metric != "concept_prediction"]
     (bare,) = [v for v in verdicts(others) if v.question == "leak_free"]
     assert bare.answer == "yes", "not changed where that was not scored"
 
@@ -107,13 +107,13 @@ def test_a_score_whose_package_is_not_installed_decides_nothing() -> None:
 
 def test_the_worst_answer_counts() -> None:
     leaky = planted_interventions(2000, leakage=1.0)
-    (found,) = [
+    (result,) = [
         v
         for v in audit([planted_leakage(1500), leaky], QUICK).verdicts
         if v.question == "leak_free"
     ]
-    assert found.answer == "no"
-    assert found.score is not None and found.score.metric == "intervention_score"
+    assert result.answer == "no"
+    assert result.score is not None and result.score.metric == "intervention_score"
 
 
 def test_shards_do_not_change_a_score_that_needs_all_samples() -> None:

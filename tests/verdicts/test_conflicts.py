@@ -79,30 +79,30 @@ def named(values: Sequence[float | None]) -> dict[str, float | None]:
 
 def test_questions_that_agree_have_no_conflict() -> None:
     values = named([0.9, 0.1, 1.0, 0.2] * 10)
-    found = found_in({"exists": values, "located": values})
-    assert [(one.good, one.bad) for one in found.conflicts] == [
+    result = found_in({"exists": values, "located": values})
+    assert [(one.good, one.bad) for one in result.conflicts] == [
         ("exists", "located"), ("located", "exists"),
     ]  # fmt: skip
-    for one in found.conflicts:
+    for one in result.conflicts:
         assert (one.n, one.n_conflicts, one.share, one.kappa) == (40, 0, 0.0, 1.0)
         assert one.null.value == 0.25
         assert one.stands_out == "less"
         assert one.examples == []
         assert one.interval is not None
         assert one.interval.low == 0.0 < one.interval.high < 0.2
-    assert found.strongest == []
+    assert result.strongest == []
 
 
 def test_opposite_questions_always_conflict() -> None:
     first = [0.9, 0.1] * 20
-    found = found_in({"exists": named(first), "located": named([1 - v for v in first])})
-    shares = [one.share for one in found.conflicts]
+    result = found_in({"exists": named(first), "located": named([1 - v for v in first])})
+    shares = [one.share for one in result.conflicts]
     assert shares == [0.5, 0.5]
-    assert sum(one.n_conflicts for one in found.conflicts) == 40  # every one, in one direction
-    assert [one.kappa for one in found.conflicts] == [-1.0, -1.0]
-    assert [one.stands_out for one in found.conflicts] == ["more", "more"]
-    assert found.conflicts[0].statement(GIVEN).startswith("50.0 % of the explanations [")
-    assert "25.0 % if the two had nothing to do with each other" in found.conflicts[0].statement(
+    assert sum(one.n_conflicts for one in result.conflicts) == 40  # every one, in one direction
+    assert [one.kappa for one in result.conflicts] == [-1.0, -1.0]
+    assert [one.stands_out for one in result.conflicts] == ["more", "more"]
+    assert result.conflicts[0].statement(GIVEN).startswith("50.0 % of the explanations [")
+    assert "25.0 % if the two had nothing to do with each other" in result.conflicts[0].statement(
         GIVEN
     )
 
@@ -129,12 +129,12 @@ def test_undefined_and_unknown_samples_are_counted_and_left_out() -> None:
 
 
 def test_ids_that_do_not_match_give_no_share() -> None:
-    found = found_in({"exists": {"a": 0.9, "b": 0.1}, "located": {"c": 0.9}})
-    assert [(one.n, one.share, one.kappa, one.n_unmatched) for one in found.conflicts] == [
+    result = found_in({"exists": {"a": 0.9, "b": 0.1}, "located": {"c": 0.9}})
+    assert [(one.n, one.share, one.kappa, one.n_unmatched) for one in result.conflicts] == [
         (0, None, None, 3), (0, None, None, 3),
     ]  # fmt: skip
     assert (
-        found.conflicts[0].statement(GIVEN) == "None of the explanations could be judged by both."
+        result.conflicts[0].statement(GIVEN) == "None of the explanations could be judged by both."
     )
 
 
@@ -145,8 +145,8 @@ def test_mere_numbers_match_only_if_there_are_as_many() -> None:
 
 
 def test_a_single_question_has_no_conflicts() -> None:
-    found = found_in({"exists": named([0.9, 0.1])})
-    assert (found.verdicts, found.judged, found.conflicts) == ([], [], [])
+    result = found_in({"exists": named([0.9, 0.1])})
+    assert (result.verdicts, result.judged, result.conflicts) == ([], [], [])
 
 
 def test_the_row_with_the_options_of_the_verdict_is_taken() -> None:
@@ -170,8 +170,8 @@ def test_the_row_with_the_options_of_the_verdict_is_taken() -> None:
 def test_counted_by_hand(rows: list[tuple[float | None, float | None]]) -> None:
     values = {"exists": named([r[0] for r in rows]), "accepted": named([r[1] for r in rows])}
     lines = {"exists": 0.8, "accepted": 0.75}
-    found = found_in(values)
-    for pair in found.conflicts:
+    result = found_in(values)
+    for pair in result.conflicts:
         n = good = bad = both = same = 0
         for name in values["exists"]:
             first, second = values[pair.good][name], values[pair.bad][name]
@@ -198,10 +198,10 @@ def test_counted_by_hand(rows: list[tuple[float | None, float | None]]) -> None:
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=2, max_size=60))
 def test_kappa_is_that_of_scikit_learn(rows: list[tuple[bool, bool]]) -> None:
     first, second = np.array(rows).T
-    found = counted(first, second, None, FAST)
+    result = counted(first, second, None, FAST)
     if np.ptp(np.concatenate([first, second]).astype(int)):
-        assert found.kappa == pytest.approx(cohen_kappa_score(first, second))
-    assert found.interval is not None or found.n_conflicts not in (0, found.n)
+        assert result.kappa == pytest.approx(cohen_kappa_score(first, second))
+    assert result.interval is not None or result.n_conflicts not in (0, result.n)
 
 
 def test_whole_clusters_are_drawn_together() -> None:
@@ -219,16 +219,16 @@ def test_whole_clusters_are_drawn_together() -> None:
 
 
 def test_examples_are_the_most_extreme_for_both_questions() -> None:
-    found = found_in(
+    result = found_in(
         {
             "exists": named([0.8, 1.0, 1.0, 0.9, 0.1]),
             "located": named([0.0, 0.7, 0.1, 0.4, 0.0]),
         }
     )
-    names = [one.name for one in found.conflicts[0].examples]
+    names = [one.name for one in result.conflicts[0].examples]
     assert names[0] == "image 002"
     assert sorted(names) == [f"image {i:03d}" for i in range(4)]
-    assert (found.conflicts[0].examples[0].good_value, found.conflicts[0].examples[0].bad_value) == (
+    assert (result.conflicts[0].examples[0].good_value, result.conflicts[0].examples[0].bad_value) == (
         1.0, 0.1,
     )  # fmt: skip
     assert most_extreme(np.ones(3), np.ones(3), ["c", "a", "b"], 2) == [1, 2]  # ties by name
@@ -246,8 +246,8 @@ def test_lower_is_better_where_the_score_says_so() -> None:
         detail=Detail("concepts", ("a", "b", "c"), np.array([0.9, 0.9, 0.9]), None, None),
     )  # fmt: skip
     assert line_of(there) == (pytest.approx(0.2 + 0.7 * (1 - 0.2)), "enough")
-    found = conflicts_between([said(leaks), said(there)], [leaks, there], {}, {}, FAST)
-    by = {(one.good, one.bad): one for one in found.conflicts}
+    result = conflicts_between([said(leaks), said(there)], [leaks, there], {}, {}, FAST)
+    by = {(one.good, one.bad): one for one in result.conflicts}
     assert by["exists", "leak_free"].level == "concepts"
     assert (by["exists", "leak_free"].n, by["exists", "leak_free"].n_conflicts) == (2, 1)
     assert by["exists", "leak_free"].n_undefined == 1
@@ -260,8 +260,8 @@ def test_lower_is_better_where_the_score_says_so() -> None:
 def test_a_single_bad_item_has_no_interval_of_kappa() -> None:
     good = np.array([True] * 4 + [False] * 8)
     other = np.array([True] * 11 + [False])
-    found = counted(good, other, None, FAST)
-    assert (found.n_conflicts, found.kappa_interval) == (0, None)
+    result = counted(good, other, None, FAST)
+    assert (result.n_conflicts, result.kappa_interval) == (0, None)
 
 
 def test_all_pairs_of_questions_are_looked_at_together() -> None:
@@ -369,12 +369,12 @@ def test_sentences_name_what_was_compared(outputs: Any) -> None:
 def test_verdicts_that_point_apart() -> None:
     exists, located, accepted = map(scored, ("exists", "located", "accepted"))
     answers = [said(exists, "no"), said(located, "yes"), said(accepted, "partly")]
-    found = conflicts_between(answers, [], {}, {}, FAST)
-    assert [(one.good, one.bad) for one in found.verdicts] == [
+    result = conflicts_between(answers, [], {}, {}, FAST)
+    assert [(one.good, one.bad) for one in result.verdicts] == [
         ("located", "exists"), ("accepted", "exists"),
     ]  # fmt: skip
-    assert found.verdicts[0].means(GIVEN).startswith("The explanation looks at the right")
-    assert found.verdicts[1].means(GIVEN) == "", "what is only partly so has no cause"
+    assert result.verdicts[0].means(GIVEN).startswith("The explanation looks at the right")
+    assert result.verdicts[1].means(GIVEN) == "", "what is only partly so has no cause"
     unsure = [said(exists, "inconclusive"), said(located, "yes")]
     assert conflicts_between(unsure, [], {}, {}, FAST).verdicts == []
 

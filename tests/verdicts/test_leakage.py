@@ -82,8 +82,8 @@ def test_leakage_verdict_every_row(
 
 
 def test_leakage_verdict_undefined_concept_blocks_yes_and_is_named() -> None:
-    found = _answer(FREE, _each([1e-4, np.nan, 1e-4], [1.0, np.nan, 1.0]))
-    assert (found.answer, "c1 could not be tested" in found.summary) == ("inconclusive", True)
+    result = _answer(FREE, _each([1e-4, np.nan, 1e-4], [1.0, np.nan, 1.0]))
+    assert (result.answer, "c1 could not be tested" in result.summary) == ("inconclusive", True)
 
 
 def test_leakage_verdict_names_the_worst_concept_and_pairs() -> None:
@@ -94,9 +94,9 @@ def test_leakage_verdict_names_the_worst_concept_and_pairs() -> None:
 
 def test_leakage_verdict_wrong_annotations_may_explain() -> None:
     explained = AnnotationAllowance(0.05, False, 0.6, 1.0, 1.0, 0.02)
-    found = _answer(LEAK, GOOD, annotation=explained)
-    assert (found.answer, found.reason) == ("inconclusive", "data_quality")
-    assert "2 % or more would explain this" in found.summary
+    result = _answer(LEAK, GOOD, annotation=explained)
+    assert (result.answer, result.reason) == ("inconclusive", "data_quality")
+    assert "2 % or more would explain this" in result.summary
     not_explained = replace(explained, share=0.1, p_nonzero=1e-9, p_above_tolerance=1e-9)
     assert _answer(LEAK, GOOD, annotation=replace(not_explained, tipping=None)).answer == "no"
     partly = replace(explained, share=0.06, p_nonzero=0.7, p_above_tolerance=1.0)
@@ -114,10 +114,10 @@ def test_leakage_verdict_labels_settled_by_concepts() -> None:
 @pytest.mark.parametrize("each", [GOOD, BAD, VAGUE])
 def test_leakage_verdict_settled_labels_quote_the_worst_concept(each: Score) -> None:
     settled = Caveat("no_headroom", "the true concepts already determine the label")
-    found = _answer(FREE, each, caveat=settled)
-    assert found.score is not None
-    assert found.score.metric == "predictive_task_leakage"
-    assert "The value of c2 tells 30.0 % (95 % CI 29.0–31.0 %)" in found.summary
+    result = _answer(FREE, each, caveat=settled)
+    assert result.score is not None
+    assert result.score.metric == "predictive_task_leakage"
+    assert "The value of c2 tells 30.0 % (95 % CI 29.0–31.0 %)" in result.summary
 
 
 def test_leakage_verdict_too_many_values_forbid_yes_not_no() -> None:

@@ -50,13 +50,13 @@ def test_the_exit_code_is_the_documented_one() -> None:
 def test_questions(tmp_path: Path, least: str, answer, undefined: str) -> None:
     asked = "partly" if least == "partly" else "yes"
     text = f"questions: {{exists: {least}}}\nundefined: {undefined}"
-    found = about(tmp_path, text, verdicts=[Verdict("exists", "?", answer, "So it is.")])
+    result = about(tmp_path, text, verdicts=[Verdict("exists", "?", answer, "So it is.")])
     unknown = answer in ("inconclusive", "not_evaluated")
     met = undefined == "pass" if unknown else answer in ("yes", asked)
-    assert (not found) == met
-    if found and answer != "not_evaluated":
-        assert "exists" in found[0] and repr(answer) in found[0] and "So it is" in found[0]
-        assert repr(asked) in found[0]
+    assert (not result) == met
+    if result and answer != "not_evaluated":
+        assert "exists" in result[0] and repr(answer) in result[0] and "So it is" in result[0]
+        assert repr(asked) in result[0]
 
 
 def test_a_question_without_verdict_was_not_asked(tmp_path: Path) -> None:
@@ -76,9 +76,9 @@ def test_lines_as_a_naive_reader_draws_them(tmp_path_factory, line, a, b, surely
     )
     side = "at_most" if lower else "at_least"
     text = f"scores: [{{metric: {score.metric}, {side}: {line!r}, by: {'confidence_bound' if surely else 'value'}}}]"
-    found = about(tmp_path_factory.mktemp("t"), text, score)
+    result = about(tmp_path_factory.mktemp("t"), text, score)
     nearest = value if not surely else high if lower else low
-    assert (not found) == (nearest <= line if lower else nearest >= line)
+    assert (not result) == (nearest <= line if lower else nearest >= line)
 
 
 def test_the_sentence_says_what_was_found_its_interval_and_what_was_asked(tmp_path: Path) -> None:
@@ -112,8 +112,8 @@ def test_what_cannot_be_told_fails_unless_said_otherwise(tmp_path, score, undefi
 )
 def test_what_was_not_asked_is_never_let_pass(tmp_path, scores, says, undefined) -> None:
     text = f"{line('options: {top: 5}, at_least: 0')}\nundefined: {undefined}"
-    (found,) = about(tmp_path, text, *scores)
-    assert says in found
+    (result,) = about(tmp_path, text, *scores)
+    assert says in result
 
 
 def test_an_answer_from_another_version_of_a_score_is_never_let_pass(tmp_path: Path) -> None:
@@ -128,11 +128,11 @@ def test_a_partial_run_meets_nothing_unless_said_otherwise(tmp_path: Path, more:
     asked = thresholds(tmp_path, f"questions: {{exists: partly}}\n{line('at_least: 0.5')}\n{more}")
     answers = [verdict(SCORE)]
     assert broken(asked, [SCORE], answers) == []
-    found = judged(asked, [SCORE], answers, failed_tasks=3)
+    result = judged(asked, [SCORE], answers, failed_tasks=3)
     passes = more == "partial: pass"
-    assert [one.outcome for one in found] == ["met" if passes else "inconclusive"] * 2
+    assert [one.outcome for one in result] == ["met" if passes else "inconclusive"] * 2
     assert len(broken(asked, [SCORE], answers, failed_tasks=3)) == (0 if passes else 2)
-    assert passes or all("partial" in one.sentence and "3" in one.sentence for one in found)
+    assert passes or all("partial" in one.sentence and "3" in one.sentence for one in result)
     missed = replace(SCORE, intervals=(replace(INTERVAL, low=0.1),))
     assert judged(asked, [missed], answers, failed_tasks=3)[1].outcome == "not met"
 
@@ -144,10 +144,10 @@ def test_a_value_without_interval_is_enough_where_the_value_is_asked(tmp_path: P
 def test_every_score_that_fits_must_hold(tmp_path: Path) -> None:
     worse = replace(SCORE, options={"top": 3}, intervals=(replace(INTERVAL, low=0.1),))
     assert about(tmp_path, line("at_least: 0.5, options: {top: 5}"), SCORE, worse) == []
-    found = about(tmp_path, line("at_least: 0.5"), SCORE, worse)
-    assert len(found) == 1 and "top=3" in found[0]
+    result = about(tmp_path, line("at_least: 0.5"), SCORE, worse)
+    assert len(result) == 1 and "top=3" in result[0]
     both = about(tmp_path, line("at_least: 0.5, options: {top: [3, 5]}"), SCORE, worse)
-    assert both == found
+    assert both == result
     assert "top=1" in about(tmp_path, line("at_least: 0, options: {top: [1, 5]}"), SCORE)[0]
 
 
@@ -204,19 +204,21 @@ def test_the_best_possible_is_said_where_it_is_less_than_all() -> None:
 )
 def test_no_needs_power(low: float, high: float, answer: str) -> None:
     null = replace(NULL, difference=replace(INTERVAL, low=low, high=high))
-    found = verdict(replace(SCORE, nulls=(null,)))
-    assert found.answer == answer
-    assert (found.reason == "underpowered") == (answer == "inconclusive")
+    result = verdict(replace(SCORE, nulls=(null,)))
+    assert result.answer == answer
+    assert (result.reason == "underpowered") == (answer == "inconclusive")
     if answer == "inconclusive":
         error = (high - low) / 2 / 1.959964
-        assert found.min_detectable_effect == pytest.approx((1.959964 + 0.841621) * error, rel=1e-4)
-        needed = 40 * (found.min_detectable_effect / 0.125) ** 2
+        assert result.min_detectable_effect == pytest.approx(
+            (1.959964 + 0.841621) * error, rel=1e-4
+        )
+        needed = 40 * (result.min_detectable_effect / 0.125) ** 2
         assert (
-            found.n_required == pytest.approx(needed, abs=1)
-            and f"{found.n_required:,} sam" in found.summary
+            result.n_required == pytest.approx(needed, abs=1)
+            and f"{result.n_required:,} sam" in result.summary
         )
     if answer == "no" and high > 0:
-        assert "would have been seen" in found.summary
+        assert "would have been seen" in result.summary
 
 
 def test_of_two_demands_the_worse_outcome_counts(tmp_path: Path) -> None:

@@ -76,13 +76,13 @@ def test_losses_are_what_a_loop_says(said: list[float], random: object) -> None:
 
 def test_gradient_of_the_order() -> None:
     said = SAID.clone().requires_grad_()
-    (found,) = torch.autograd.grad(rank_loss(said, RATED), [said])
+    (result,) = torch.autograd.grad(rank_loss(said, RATED), [said])
     for row in range(4):
         step = torch.zeros(4, dtype=torch.float64)
         step[row] = 1e-4
         slope = (rank_loss(SAID + step, RATED) - rank_loss(SAID - step, RATED)) / 2e-4
-        assert float(found[row]) == pytest.approx(float(slope), abs=1e-9)
-    assert found.abs().max() > 0.01
+        assert float(result[row]) == pytest.approx(float(slope), abs=1e-9)
+    assert result.abs().max() > 0.01
 
 
 def test_one_sample_has_no_order() -> None:
@@ -96,15 +96,15 @@ def test_groups_stay_together(groups: list[int], seed: int) -> None:
     images = np.array([*groups, 20, 21, 22])
     techniques = np.arange(len(images)) % 7
     for apart in ("image", "technique", "none"):
-        found = split(images, techniques, apart=apart, seed=seed)  # type: ignore[arg-type]
-        parts = (found.train, found.validation, found.test)
+        result = split(images, techniques, apart=apart, seed=seed)  # type: ignore[arg-type]
+        parts = (result.train, result.validation, result.test)
         assert np.array_equal(sum(part.astype(int) for part in parts), np.ones(len(images)))
         keys = {"image": images, "technique": techniques, "none": np.arange(len(images))}[apart]
         sets = [set(keys[part]) for part in parts]
         assert all(sets) and not (sets[0] & sets[1] or sets[1] & sets[2] or sets[0] & sets[2])
         assert len(sets[0]) == min(max(round(0.7 * len(set(keys))), 1), len(set(keys)) - 2)
         again = split(images, techniques, apart=apart, seed=seed)  # type: ignore[arg-type]
-        assert np.array_equal(found.test, again.test)
+        assert np.array_equal(result.test, again.test)
     fold = folds(images, 3, seed=seed)
     assert all(len(set(fold[images == group])) == 1 for group in images)
     sizes = np.bincount(fold, minlength=3)
@@ -113,16 +113,16 @@ def test_groups_stay_together(groups: list[int], seed: int) -> None:
 
 def test_counts_as_published() -> None:
     images = np.repeat(np.arange(100), 22)
-    found = split(images, seed=1)
-    assert (found.train.sum(), found.validation.sum(), found.test.sum()) == (1540, 330, 330)
-    assert not np.array_equal(found.test, split(images, seed=2).test)
+    result = split(images, seed=1)
+    assert (result.train.sum(), result.validation.sum(), result.test.sum()) == (1540, 330, 330)
+    assert not np.array_equal(result.test, split(images, seed=2).test)
 
 
 def test_both_are_new() -> None:
     images, techniques = np.repeat(np.arange(20), 10), np.tile(np.arange(10), 20)
-    found = split(images, techniques, apart="both", seed=4)
-    seen = found.train
-    for part in (found.validation, found.test):
+    result = split(images, techniques, apart="both", seed=4)
+    seen = result.train
+    for part in (result.validation, result.test):
         assert part.sum() == 9 and not part[seen].any()
         assert not set(images[part]) & set(images[seen])
         assert not set(techniques[part]) & set(techniques[seen])
@@ -259,20 +259,20 @@ def test_reference_is_never_below_zero() -> None:
 def test_agreement_that_picks_the_epoch(pairs: list[tuple[float, float]]) -> None:
     said, rated = np.array(pairs).T
     bins = [np.floor(one * 4 + 0.5).astype(int) for one in (said, rated)]
-    found = quadratic_kappa(said, rated, 5)
+    result = quadratic_kappa(said, rated, 5)
     if len(set(bins[0]) | set(bins[1])) == 1:
-        assert found == -np.inf
+        assert result == -np.inf
     else:
         expected = cohen_kappa_score(*bins, weights="quadratic", labels=range(5))
-        assert found == pytest.approx(expected, abs=1e-12)
+        assert result == pytest.approx(expected, abs=1e-12)
 
 
 def test_agreement_by_hand() -> None:
     """Halves go up: 3.5 is taken for 4 and 1.5 for 2."""
     rated = np.array([1, 2, 3, 4, 5, 5, 3, 2.0])
     said = np.array([1.2, 2.6, 2.4, 4.49, 3.5, 5, 3, 1.5])
-    found = quadratic_kappa((said - 1) / 4, (rated - 1) / 4, 5)
-    assert found == pytest.approx(0.888889, abs=5e-7)
+    result = quadratic_kappa((said - 1) / 4, (rated - 1) / 4, 5)
+    assert result == pytest.approx(0.888889, abs=5e-7)
 
 
 @pytest.mark.parametrize(

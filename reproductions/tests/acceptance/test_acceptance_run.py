@@ -271,17 +271,17 @@ def test_images_concepts_and_words_become_vectors(tmp_path: Path) -> None:
         ShownExplanation(map=image),
     ]
     toy = Toy()
-    found = vectors_of(shown, [""] * 5, Rendering(), Embedder(toy, "", tmp_path / "cache"))
-    assert found[0] == pytest.approx([0.06, 0.6, 0]) and found[1, 0] == pytest.approx(0.2)
-    assert np.array_equal(found[2], found[3]), "of several channels the last is the map"
-    assert found[4] == pytest.approx(np.array([200, 100, 0]) / 255, abs=1e-6)
+    result = vectors_of(shown, [""] * 5, Rendering(), Embedder(toy, "", tmp_path / "cache"))
+    assert result[0] == pytest.approx([0.06, 0.6, 0]) and result[1, 0] == pytest.approx(0.2)
+    assert np.array_equal(result[2], result[3]), "of several channels the last is the map"
+    assert result[4] == pytest.approx(np.array([200, 100, 0]) / 255, abs=1e-6)
     asked = toy.asked
     vectors_of(shown, [""] * 5, Rendering(), Embedder(toy, "", tmp_path / "cache"))
     assert toy.asked == asked
     masked = vectors_of(shown, [""] * 5, Rendering(maps="masked image"), Embedder(toy, ""))
     assert masked[2] == pytest.approx(np.zeros(3))
     summed = vectors_of(shown, [""] * 5, Rendering(concepts="weighted"), Embedder(toy, ""))
-    assert not np.allclose(summed[1], found[1])
+    assert not np.allclose(summed[1], result[1])
     with pytest.raises(EvidenceError, match="nothing to show"):
         vectors_of([*shown, ShownExplanation()], [""] * 6, Rendering(), Embedder(toy, ""))
     bare = vectors_of(
@@ -310,9 +310,9 @@ def test_signs_by_technique(tmp_path: Path) -> None:
     embedder = Embedder(Toy(), "", tmp_path / "cache")
     guessed, lime, shap = vectors_of(shown, ["GradCAM", "LIME", "SHAP"], how, embedder)
     white, map_of_it = Image.open(tmp_path / "p.png"), np.array([[0.0, 0, 1]])
-    for found, values in ((guessed, "as they are"), (lime, "paper lime"), (shap, "paper shap")):
+    for result, values in ((guessed, "as they are"), (lime, "paper lime"), (shap, "paper shap")):
         alone = draw_map(white, map_of_it, Rendering(values=values))
-        assert found == pytest.approx(Toy().images([alone])[0])
+        assert result == pytest.approx(Toy().images([alone])[0])
     assert not np.allclose(guessed, lime)
 
 
@@ -322,9 +322,9 @@ def test_the_mean_over_seeds_that_tested_an_explanation(toy: Toy, tmp_path: Path
         learned = pipeline(**changes).learn(voted(), WorkContext((0, 1, 2), tmp_path))
         each = np.stack([one[0].predicted for one in learned.produced.evidence])
         known = ~np.isnan(each).all(axis=0)
-        found = np.asarray(learned.evidence.predicted)
-        assert 0 < known.sum() < len(found) and np.array_equal(~np.isnan(found), known)
-        assert found[known] == pytest.approx(np.nanmean(each[:, known], axis=0))
+        result = np.asarray(learned.evidence.predicted)
+        assert 0 < known.sum() < len(result) and np.array_equal(~np.isnan(result), known)
+        assert result[known] == pytest.approx(np.nanmean(each[:, known], axis=0))
 
 
 def test_what_is_said_of_the_test_is_true(toy: Toy, tmp_path: Path) -> None:
@@ -427,10 +427,11 @@ def test_broken_files_are_refused(
 def test_tables_of_explanations(tmp_path: Path) -> None:
     table = tmp_path / "t.csv"
     table.write_text("id,text,context,label,nll\na,because,why,yes,1.5\nb,so,why,no,2\n")
-    found = read_explanations(table)
-    assert found.ids == ("a", "b") and found.explanations.numbers["nll"].tolist() == [1.5, 2]
+    result = read_explanations(table)
+    assert result.ids == ("a", "b") and result.explanations.numbers["nll"].tolist() == [1.5, 2]
     assert (
-        found.explanations.clusters.tolist() == [0, 0] and found.explanations.items[1].label == "no"
+        result.explanations.clusters.tolist() == [0, 0]
+        and result.explanations.items[1].label == "no"
     )
     lines = tmp_path / "t.jsonl"
     lines.write_text('{"text": "x"}\n\n{"text": "y"}\n')
@@ -462,8 +463,8 @@ def test_folders_of_explanations(tmp_path: Path) -> None:
         read_explanations(tmp_path)
     Image.new("RGB", (4, 4)).save(tmp_path / "images" / "x.png")
     (tmp_path / "concepts" / "y.json").write_text('{"beak": 1}')
-    found = read_explanations(tmp_path)
-    assert found.ids == ("x", "y") and found.explanations.items[1].concepts == {"beak": 1.0}
+    result = read_explanations(tmp_path)
+    assert result.ids == ("x", "y") and result.explanations.items[1].concepts == {"beak": 1.0}
     (tmp_path / "concepts" / "y.json").write_text('{"beak": "much"}')
     with pytest.raises(UnsafeInputError, match="concepts"):
         read_explanations(tmp_path)
@@ -476,17 +477,17 @@ def test_handcrafted() -> None:
     still = np.stack([values] * 4)
     moved = still + random.normal(size=still.shape)
     before = values.copy()
-    found = handcrafted(values, labels, [still, moved, still * 0])
-    assert found.shape == (60, len(FEATURES)) == (60, 9)
-    assert found[:, 0] == pytest.approx(0) and (found[:, 1] > 0.1).all()
-    assert np.isnan(found[:, 2]).all(), "of nothing there is no share"
-    assert (np.diff(found[0, 3:6]) > 0).all() and found[0, 5] < 1
-    assert (found[0, 6:] > 0.9).all()
+    result = handcrafted(values, labels, [still, moved, still * 0])
+    assert result.shape == (60, len(FEATURES)) == (60, 9)
+    assert result[:, 0] == pytest.approx(0) and (result[:, 1] > 0.1).all()
+    assert np.isnan(result[:, 2]).all(), "of nothing there is no share"
+    assert (np.diff(result[0, 3:6]) > 0).all() and result[0, 5] < 1
+    assert (result[0, 6:] > 0.9).all()
     chance = handcrafted(values, random.permutation(labels), [still] * 3)
     assert (chance[0, 6:] < 0.65).all()
     assert np.array_equal(values, before)
     again = handcrafted(values, labels, [still, moved, still * 0])
-    assert np.array_equal(found, again, equal_nan=True)
+    assert np.array_equal(result, again, equal_nan=True)
 
 
 def test_variance_by_hand() -> None:
@@ -496,8 +497,8 @@ def test_variance_by_hand() -> None:
 
 def test_handcrafted_undefined_and_refused() -> None:
     values = np.ones((4, 3))
-    found = handcrafted(values, np.zeros(4, int), [values[None]] * 3)
-    assert np.isnan(found[:, 3:]).all()
+    result = handcrafted(values, np.zeros(4, int), [values[None]] * 3)
+    assert np.isnan(result[:, 3:]).all()
     with pytest.raises(EvidenceError, match="augmented"):
         handcrafted(values, np.zeros(4, int), [values[None]] * 2)
     with pytest.raises((EvidenceError, TypeError), match="labels"):
@@ -513,14 +514,14 @@ SPACE = {"x": Range(0.0, 1.0), "n": Range(1, 4, whole=True), "kind": ("bad", "go
 
 def test_settings_are_found_where_they_were_planted() -> None:
     pytest.importorskip("optuna")
-    found = tune(lambda settings: settings, SPACE, hill, trials=40, seed=1)
-    assert abs(found.best["x"] - 0.3) < 0.1 and found.best["kind"] == "good"
-    assert found.value == max(found.trials["value"]) and len(found.trials["x"]) == 40
-    assert all(isinstance(n, int) and 1 <= n <= 4 for n in found.trials["n"])
+    result = tune(lambda settings: settings, SPACE, hill, trials=40, seed=1)
+    assert abs(result.best["x"] - 0.3) < 0.1 and result.best["kind"] == "good"
+    assert result.value == max(result.trials["value"]) and len(result.trials["x"]) == 40
+    assert all(isinstance(n, int) and 1 <= n <= 4 for n in result.trials["n"])
     again = tune(lambda settings: settings, SPACE, hill, trials=40, seed=1)
-    assert again.trials == found.trials
+    assert again.trials == result.trials
     other = tune(lambda settings: settings, SPACE, hill, trials=5, seed=2)
-    assert other.trials["x"] != found.trials["x"][:5]
+    assert other.trials["x"] != result.trials["x"][:5]
 
 
 def test_undefined_scores_are_passed_over() -> None:
@@ -529,8 +530,8 @@ def test_undefined_scores_are_passed_over() -> None:
     def half(settings: Any) -> float:
         return np.nan if settings["x"] < 0.5 else settings["x"]
 
-    found = tune(lambda settings: settings, {"x": Range(0.0, 1.0)}, half, trials=12)
-    assert found.best["x"] >= 0.5 and np.isnan(found.trials["value"]).any()
+    result = tune(lambda settings: settings, {"x": Range(0.0, 1.0)}, half, trials=12)
+    assert result.best["x"] >= 0.5 and np.isnan(result.trials["value"]).any()
     with pytest.raises(EvidenceError, match="NaN"):
         tune(lambda settings: settings, {"x": Range(0.0, 1.0)}, lambda _: np.nan, trials=2)
     with pytest.raises(EvidenceError, match="space"):
@@ -538,8 +539,8 @@ def test_undefined_scores_are_passed_over() -> None:
 
 
 def test_a_space_as_it_is_typed() -> None:
-    found = space_from(["width=0.05:0.5", "n=10:1000:log", "kind=mean,zero", "m=1,2"])
-    assert found == {
+    result = space_from(["width=0.05:0.5", "n=10:1000:log", "kind=mean,zero", "m=1,2"])
+    assert result == {
         "width": Range(0.05, 0.5),
         "n": Range(10, 1000, whole=True, log=True),
         "kind": ("mean", "zero"),
@@ -570,10 +571,10 @@ def test_an_explainer_is_tuned() -> None:
     def score(maps: np.ndarray) -> float:
         return float(maps[0, :, :4].mean() - maps[0, :, 4:].mean())
 
-    found = tune(explain, {"cells": Range(2, 8, whole=True)}, score, trials=6, seed=0)
-    values = dict(zip(found.trials["cells"], found.trials["value"], strict=True))
-    assert found.best["cells"] == max(values, key=values.__getitem__)
-    assert len(values) > 1 and found.value > min(values.values())
+    result = tune(explain, {"cells": Range(2, 8, whole=True)}, score, trials=6, seed=0)
+    values = dict(zip(result.trials["cells"], result.trials["value"], strict=True))
+    assert result.best["cells"] == max(values, key=values.__getitem__)
+    assert len(values) > 1 and result.value > min(values.values())
 
 
 def test_real_votes_are_foretold_without_an_embedding(shared_data: Path, tmp_path: Path) -> None:
@@ -594,7 +595,7 @@ def test_real_votes_are_foretold_without_an_embedding(shared_data: Path, tmp_pat
     made = AcceptancePipeline(models={"words": model}, folds=2).make(
         data, WorkContext((0,), tmp_path)
     )
-    found = made.evidence[0][0]
-    truth = np.asarray(found.ratings).mean(axis=1)
-    assert not np.isnan(found.predicted).any()
-    assert spearmanr(found.predicted, truth)[0] > 0.35
+    result = made.evidence[0][0]
+    truth = np.asarray(result.ratings).mean(axis=1)
+    assert not np.isnan(result.predicted).any()
+    assert spearmanr(result.predicted, truth)[0] > 0.35

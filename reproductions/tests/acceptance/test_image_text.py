@@ -128,25 +128,25 @@ def test_other_files_are_refused(tmp_path: Path, shared_data: Path) -> None:
 def test_the_stand_in_is_probabilities_times_names(minilm: MiniLM, shared_data: Path) -> None:
     folder = shared_data / "minilm_int8"
     few = planted_classifier(("cat", "church", "dog"))
-    found = load_embedding("stand_in", weights=folder, classifier=few)
+    result = load_embedding("stand_in", weights=folder, classifier=few)
     images = [a_image(k) for k in range(3)]
     batch = np.stack([few.preprocessing(one) for one in images])
     expected = few.probabilities(batch) @ minilm.texts(few.classes)
-    assert_allclose(found.images(images), expected, atol=1e-6)
-    assert_allclose(found.texts(SENTENCES), minilm.texts(SENTENCES), atol=1e-6)
-    assert "OFFLINE STAND-IN" in found.says
-    assert (found.normalized, found.dimensions, found.name) == (False, 384, "stand_in")
-    assert isinstance(found, ImageTextEmbedding)
+    assert_allclose(result.images(images), expected, atol=1e-6)
+    assert_allclose(result.texts(SENTENCES), minilm.texts(SENTENCES), atol=1e-6)
+    assert "OFFLINE STAND-IN" in result.says
+    assert (result.normalized, result.dimensions, result.name) == (False, 384, "stand_in")
+    assert isinstance(result, ImageTextEmbedding)
 
 
 def test_the_stand_in_knows_a_cat_from_a_dog(classifier: LoadedModel, shared_data: Path) -> None:
-    found = load_embedding("stand_in", weights=shared_data / "minilm_int8", classifier=classifier)
-    words = found.texts(["a photo of a cat", "a photo of a dog"])
+    result = load_embedding("stand_in", weights=shared_data / "minilm_int8", classifier=classifier)
+    words = result.texts(["a photo of a cat", "a photo of a dog"])
     files = sorted((shared_data / "oxford_pets").rglob("*.jpg"))
     cats = [f for f in files if f.name.startswith(("Siamese", "Persian", "Egyptian"))][:8]
     dogs = [f for f in files if f.name.startswith(("beagle", "pug", "samoyed"))][:8]
     assert len(cats) == len(dogs) == 8
-    vectors = found.images([Image.open(f).convert("RGB") for f in (*cats, *dogs)])
+    vectors = result.images([Image.open(f).convert("RGB") for f in (*cats, *dogs)])
     right = (vectors @ words.T).argmax(axis=1) == np.repeat([0, 1], 8)
     assert right.mean() >= 0.9
 
@@ -173,12 +173,12 @@ def test_two_towers_give_the_models_own_logits(tmp_path: Path, kind: str) -> Non
     else:
         own = (tiny_clip if kind == "clip" else tiny_siglip)(tmp_path)
         name = f"transformers_clip:{tmp_path}"
-    found = load_embedding(name)
+    result = load_embedding(name)
     siglip = kind.endswith("siglip")
-    assert ("SigLIP" in found.says, found.normalized) == (siglip, not siglip)
+    assert ("SigLIP" in result.says, result.normalized) == (siglip, not siglip)
     images = [a_image(k) for k in range(35)]
-    seen, said = found.images(images), found.texts(SENTENCES)
-    assert seen.shape[1] == said.shape[1] == found.dimensions
+    seen, said = result.images(images), result.texts(SENTENCES)
+    assert seen.shape[1] == said.shape[1] == result.dimensions
     lengths = np.linalg.norm(seen, axis=1)
     assert np.allclose(lengths, 1, atol=1e-6) == (not siglip)
     prepare = Preprocessing((32, 32), (0.25, 0.5, 0.75), (0.5, 0.25, 0.5))
@@ -186,10 +186,10 @@ def test_two_towers_give_the_models_own_logits(tmp_path: Path, kind: str) -> Non
     expected = own(batch, SENTENCES)
     unit = load_embedding(name, normalized=True)
     cosines = unit.images(images) @ unit.texts(SENTENCES).T
-    scale, bias = found.towers.scale, found.towers.bias  # type: ignore[attr-defined]
+    scale, bias = result.towers.scale, result.towers.bias  # type: ignore[attr-defined]
     assert_allclose(scale * cosines + bias, expected, atol=1e-4, rtol=1e-5)
     assert_allclose(seen / lengths[:, None], unit.images(images), atol=1e-6)
-    assert unit.texts([]).shape == (0, found.dimensions)
+    assert unit.texts([]).shape == (0, result.dimensions)
 
 
 # ---- faults

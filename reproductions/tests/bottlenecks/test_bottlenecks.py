@@ -69,18 +69,18 @@ def made(cache: Path, seeds: tuple[int, ...] = (0, 1), **changes: Any) -> Produc
 
 
 def test_every_model_is_asked_about_the_same_samples(tmp_path: Path) -> None:
-    found = made(tmp_path, policies=["random", "uncertainty", "cooperative"])
-    assert [one.name for one in found.compared] == [
+    result = made(tmp_path, policies=["random", "uncertainty", "cooperative"])
+    assert [one.name for one in result.compared] == [
         "complete-logit-1", "complete-hard", "complete-cem-1-0.5",
     ]  # fmt: skip
-    said, corrected = found.evidence[0]
+    said, corrected = result.evidence[0]
     assert isinstance(said, ConceptEvidence)
     assert isinstance(corrected, InterventionEvidence)
     assert said.values.min() >= 0 and said.values.max() <= 1
     assert corrected.right_after.shape == (60, 3, 4)
     assert (corrected.right_after[:, :, 0] == (said.predicted == said.labels)[:, None]).all()
     assert (corrected.right_after[:, 0, -1] == corrected.right_after[:, 2, -1]).all()
-    logit, hard, cem = (one.evidence[1] for one in found.compared)
+    logit, hard, cem = (one.evidence[1] for one in result.compared)
     assert logit[0].values.min() < 0
     assert np.isin(hard[0].values, (0, 1)).all()
     assert (hard[1].right_after[:, 0, -1] == hard[1].right_reference).all()  # S_int is 0
@@ -279,8 +279,8 @@ def test_cub_protocol_in_short(shared_data: Path, tmp_path: Path) -> None:
     spec = RunSpec.model_validate(spec.model_dump() | {"metrics": metrics, "compared_metrics": []})
     out = tmp_path / "out"
     out.mkdir()
-    found = run(spec, RunPaths(shared_data, out, tmp_path / "cache"))
-    (leak,) = [s for s in found.scores if s.metric == "task_leakage_given_concept"]
+    result = run(spec, RunPaths(shared_data, out, tmp_path / "cache"))
+    (leak,) = [s for s in result.scores if s.metric == "task_leakage_given_concept"]
     assert len(leak.detail.values) == 22
     assert 0 <= leak.value <= 1
 

@@ -57,21 +57,21 @@ def pyc(output: Any, **options: Any) -> dict[str, np.ndarray]:
 
 
 def test_pyc_with_two_classes() -> None:
-    found = pyc(BINARY)
-    assert_allclose(found["values"], expit(NUMBERS[:, :3]))
-    assert np.array_equal(found["predicted"], NUMBERS[:, 3] > 0)
-    assert np.array_equal(found["truth"], TRUTH) and np.array_equal(found["labels"], LABELS)
-    assert found.keys() == {"values", "truth", "labels", "predicted", "scores"}
+    result = pyc(BINARY)
+    assert_allclose(result["values"], expit(NUMBERS[:, :3]))
+    assert np.array_equal(result["predicted"], NUMBERS[:, 3] > 0)
+    assert np.array_equal(result["truth"], TRUTH) and np.array_equal(result["labels"], LABELS)
+    assert result.keys() == {"values", "truth", "labels", "predicted", "scores"}
     swapped = pyc(BINARY, concepts=["c", "a", "b"])
-    assert np.array_equal(swapped["values"], found["values"][:, [2, 0, 1]])
+    assert np.array_equal(swapped["values"], result["values"][:, [2, 0, 1]])
 
 
 def test_pyc_with_several_classes_and_probabilities() -> None:
     shares = expit(NUMBERS)
     output = Output(probs=Annotated(shares, {"a": 1, "b": 1, "c": 1, "y": 3}))
-    found = pyc(output)
-    assert np.array_equal(found["values"], shares[:, :3])
-    assert np.array_equal(found["predicted"], shares[:, 3:].argmax(axis=1))
+    result = pyc(output)
+    assert np.array_equal(result["values"], shares[:, :3])
+    assert np.array_equal(result["predicted"], shares[:, 3:].argmax(axis=1))
     two = Output(probs=Annotated(shares[:, :4], {"a": 1, "b": 1, "c": 1, "y": 1}))
     assert np.array_equal(pyc(two)["predicted"], shares[:, 3] > 0.5)
 
@@ -80,8 +80,8 @@ def test_embeddings_of_pyc_follow_the_concepts() -> None:
     vectors = RNG.normal(size=(6, 3, 4)).astype(np.float32)  # in the model's order: c, a, b
     held = Annotated(vectors.reshape(6, 12), {"embeddings": 12})
     output = Output(logits=BINARY.params["logits"], value=held)
-    found = pyc(output, embeddings={"embeddings": ["c", "a", "b"]})
-    assert np.array_equal(found["vectors"], vectors[:, [1, 2, 0]])
+    result = pyc(output, embeddings={"embeddings": ["c", "a", "b"]})
+    assert np.array_equal(result["vectors"], vectors[:, [1, 2, 0]])
 
 
 def test_what_pyc_does_not_tell() -> None:
@@ -117,19 +117,19 @@ def results(folder: Path, epochs: tuple[int, ...] = (0, 10), classes: int = 4) -
 def test_activations_of_cem(tmp_path: Path) -> None:
     written = results(tmp_path, epochs=(0, 9, 10))
     for epoch, expected in ((None, "10"), (9, "9")):
-        found = read_cem(tmp_path, run="run", size=5, epoch=epoch)
+        result = read_cem(tmp_path, run="run", size=5, epoch=epoch)
         parts = written[expected]
-        assert np.array_equal(found["values"], parts["semantics"])
-        assert np.array_equal(found["vectors"], parts["vectors"].reshape(6, 3, 5))
-        assert np.array_equal(found["predicted"], parts["output"].argmax(axis=1))
-        assert np.array_equal(found["truth"], written["truth"])
-        assert np.array_equal(found["labels"], written["labels"])
+        assert np.array_equal(result["values"], parts["semantics"])
+        assert np.array_equal(result["vectors"], parts["vectors"].reshape(6, 3, 5))
+        assert np.array_equal(result["predicted"], parts["output"].argmax(axis=1))
+        assert np.array_equal(result["truth"], written["truth"])
+        assert np.array_equal(result["labels"], written["labels"])
 
 
 def test_one_output_is_two_classes(tmp_path: Path) -> None:
     written = results(tmp_path, classes=1)
-    found = read_cem(tmp_path, run="run", size=5)
-    assert np.array_equal(found["predicted"], written["10"]["output"][:, 0] > 0)
+    result = read_cem(tmp_path, run="run", size=5)
+    assert np.array_equal(result["predicted"], written["10"]["output"][:, 0] > 0)
 
 
 def test_an_archive_of_a_bottleneck_without_embeddings(tmp_path: Path) -> None:
@@ -137,10 +137,10 @@ def test_an_archive_of_a_bottleneck_without_embeddings(tmp_path: Path) -> None:
     arrays = {"c_sem": expit(logits), "c_pred": logits, "y_pred": NUMBERS[:, :2],
               "c": TRUTH.astype(int), "y": LABELS.astype(float)}  # fmt: skip
     np.savez(tmp_path / "said.npz", **arrays)
-    found = read_cem(tmp_path / "said.npz")
-    assert np.array_equal(found["values"], logits)  # what its head sees
-    assert "vectors" not in found
-    assert np.array_equal(found["labels"], LABELS)
+    result = read_cem(tmp_path / "said.npz")
+    assert np.array_equal(result["values"], logits)  # what its head sees
+    assert "vectors" not in result
+    assert np.array_equal(result["labels"], LABELS)
     del arrays["y"]
     np.savez(tmp_path / "said.npz", **arrays)
     with pytest.raises(UnsafeInputError, match="no y;"):

@@ -71,6 +71,6 @@ def test_heads_to_convergence_on_every_case() -> None:
         (solids, shapes3d._labels, [0, 1, 3, 4], (1.0, 0.633, 0.877)),
     ):
         linear, nonlinear = (labels_of(truth, task) for task in ("linear", "nonlinear"))
-        found = (share_right(truth, linear), share_right(truth[:, kept], linear),
+        result = (share_right(truth, linear), share_right(truth[:, kept], linear),
                  share_right(truth, nonlinear))  # fmt: skip
-        assert found == pytest.approx(expected, abs=0.0006)
+        assert result == pytest.approx(expected, abs=0.0006)

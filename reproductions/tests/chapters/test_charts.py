@@ -30,7 +30,7 @@ def test_charts_show_means_intervals_and_nulls(folder: Path) -> None:
     assert len(charts) == 2
     for svg, metric in zip(charts, REPORT["charts"][0]["metrics"], strict=True):
         slope, offset = upwards(svg)
-        found = scores_of(folder, metric)
+        result = scores_of(folder, metric)
         one_pixel = 0.11 * abs(slope)
         reach = re.findall(
             r'class="reach c2" x1="([\d.]+)" y1="([\d.]+)" x2="[\d.]+" y2="([\d.]+)"', svg
@@ -39,12 +39,12 @@ def test_charts_show_means_intervals_and_nulls(folder: Path) -> None:
         for style, names in enumerate((["hard"], ["firm", "loose"], ["tight", "leaky"])):
             drawn = marked(svg, style)
             assert [x for x, _ in drawn] == sorted(x for x, _ in drawn)
-            means = [np.mean(found[name]["per_seed"]) for name in names]
+            means = [np.mean(result[name]["per_seed"]) for name in names]
             assert_allclose([slope * y + offset for _, y in drawn], means, atol=one_pixel)
             for (x, _), name in zip(drawn, names, strict=True):
                 y = next(float(y) for left, y in nulls if abs(float(left) + 6 - x) < 0.06)
-                assert_allclose(slope * y + offset, found[name]["null"]["value"], atol=one_pixel)
-        seeds = np.array(found["leaky"]["per_seed"])
+                assert_allclose(slope * y + offset, result[name]["null"]["value"], atol=one_pixel)
+        seeds = np.array(result["leaky"]["per_seed"])
         half = stats.t.ppf(0.975, len(seeds) - 1) * stats.sem(seeds)
         ends = [slope * float(y) + offset for y in reach[1][1:]]
         assert_allclose(ends, [seeds.mean() - half, seeds.mean() + half], atol=one_pixel)

@@ -56,17 +56,17 @@ def test_the_page_says_which_measures_pass(folder: Path, page: str) -> None:
         "Fitted network in between (C-SHAP-Eval) · 1,607,200 operations a sample",
         "No surrogate: concepts taken away or added one by one",
     ]
-    found = [
+    result = [
         (number, cells[0].split(" (")[0].split(" lower")[0].split(" higher")[0], cells[1], tag)
         for number, group in enumerate(groups)
         for tag, cells in rows_of("</thead>" + group)
     ]
-    for number, _, word, tag in found:
+    for number, _, word, tag in result:
         assert word == ("✓ passes" if number == 0 else "✗ fails")
         assert ('class="passes"' in tag) is (number == 0)
-    passing = [name for number, name, _, _ in found if number == 0]
+    passing = [name for number, name, _, _ in result if number == 0]
     assert passing[:2] == ["Surrogate distance", "Surrogate error"]
-    total, good = len(found), len(passing)
+    total, good = len(result), len(passing)
     assert f"{good} of {total} measures tell a faithful explanation from a spoilt one, all" in part
     assert (good, total) == (5, 10)
 
@@ -139,10 +139,12 @@ def row(order: Sequence[str], planted: Sequence[str], surrogate: str = "linear")
 def test_what_a_measure_gets_wrong(order: list, planted: list, said: list) -> None:
     table = sanity_table(SanityRecord(title="t", rows=[row(order, planted)], paper={}))
     assert table is not None
-    (found,) = table["groups"][0]["rows"]
-    assert found["missed"] == said
-    assert (found["outcome"] == "passes") is (order == ["worse", "worse"])
-    assert [cell["between"] for cell in found["cells"]] == ["0.0 to 100.0"] * 3, "cut at the bounds"
+    (result,) = table["groups"][0]["rows"]
+    assert result["missed"] == said
+    assert (result["outcome"] == "passes") is (order == ["worse", "worse"])
+    assert [cell["between"] for cell in result["cells"]] == ["0.0 to 100.0"] * 3, (
+        "cut at the bounds"
+    )
     assert "operations" not in table["groups"][0]["operations"]
 
 
@@ -195,10 +197,10 @@ def test_sentences_about_curves_without_a_knee() -> None:
 
 def test_many_lines_are_dealt_out_over_charts_of_one_scale() -> None:
     lines = [curve(f"m{i}", [0.1 * i + 0.2, 0.1 * i, 0.05 * i]) for i in range(8)]
-    found = curve_part(CurveRecord(title="t", metric="surrogate_distance", lines=lines))
-    assert found is not None
-    assert [len(figure["key"]) for figure in found["figures"]] == [6, 2]
-    scales = [re.findall(r'text-anchor="end">(.*?)<', str(f["svg"])) for f in found["figures"]]
+    result = curve_part(CurveRecord(title="t", metric="surrogate_distance", lines=lines))
+    assert result is not None
+    assert [len(figure["key"]) for figure in result["figures"]] == [6, 2]
+    scales = [re.findall(r'text-anchor="end">(.*?)<', str(f["svg"])) for f in result["figures"]]
     assert scales[0] == scales[1] and scales[0][-1] == "100 %"
     assert curve_part(CurveRecord(title="t", metric="surrogate_distance", lines=[])) is None
 

@@ -53,9 +53,9 @@ def test_findings_count_pairs_and_quote_the_paper(tmp_path: Path) -> None:
             study("mended", "contradicted", ["less", "contradictory", "undefined"]),
         ]),
     )  # fmt: skip
-    found = findings(read_findings(tmp_path))
-    assert found is not None and len(found["criteria"]) == 1, "one card for both sets of scores"
-    claim = found["criteria"][0]
+    result = findings(read_findings(tmp_path))
+    assert result is not None and len(result["criteria"]) == 1, "one card for both sets of scores"
+    claim = result["criteria"][0]
     first, second = claim["answers"]
     assert first["counts"] == "more in 7 of 9 pairs, less in 0, contradictory in 2"
     assert second["counts"] == "more in 0 of 3 pairs, less in 1, contradictory in 1, undefined in 1"

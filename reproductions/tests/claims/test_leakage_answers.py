@@ -144,9 +144,9 @@ def test_planted_bottlenecks_on_dsprites_and_cub(tmp_path: Path) -> None:
     models = planted_bottlenecks("leakage_dsprites.yaml")
     write_record(tmp_path / COMPARED, ComparedFile(models=models))
     answers, moves = dsprites_answers(tmp_path)
-    found = headlines(answers)
-    assert found.pop("P001-T2-05") != "for", "what does not vary follows nothing"
-    assert not moves and found == {
+    result = headlines(answers)
+    assert result.pop("P001-T2-05") != "for", "what does not vary follows nothing"
+    assert not moves and result == {
         "P001-T2-02": "for", "P001-F0-21": "for",
         "P001-F0-22": "null", "P001-F0-29": "for",
     }  # fmt: skip

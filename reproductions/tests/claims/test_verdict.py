@@ -159,7 +159,7 @@ def test_rule_keeps_its_level_in_simulation(
     shared = random.normal(size=(draws, 1))
     noise = math.sqrt(rho) * shared + math.sqrt(1 - rho) * random.normal(size=(draws, n))
     values = truth + size * noise
-    found = []
+    result = []
     for row in values:
         words: list[CellWord] = [
             "for" if v > half else "against" if v < -half else "null" if v + half < 1 else "unclear"
@@ -169,15 +169,15 @@ def test_rule_keeps_its_level_in_simulation(
         known = [
             DecidedCell(w, {"data": i}, q) for i, (w, q) in enumerate(zip(words, p, strict=True))
         ]
-        found.append(claim_verdict(known).word)
-    supported = np.mean([word in ("holds here", "holds in part") for word in found])
+        result.append(claim_verdict(known).word)
+    supported = np.mean([word in ("holds here", "holds in part") for word in result])
     assert right <= supported <= wrong
 
 
 def test_power_is_scipys() -> None:
     assert pytest.approx(stats.norm.ppf(0.975) + stats.norm.ppf(0.8)) == SEEN
-    found = 1 - stats.norm.cdf(stats.norm.ppf(0.975), loc=detectable_effect(0.3) / 0.3)
-    assert found == pytest.approx(0.8)
+    result = 1 - stats.norm.cdf(stats.norm.ppf(0.975), loc=detectable_effect(0.3) / 0.3)
+    assert result == pytest.approx(0.8)
     assert [units_for_correlation(r) for r in (0.75, 0.49, 0.36, -0.33, 0.1)] == [
         12, 31, 59, 70, 783,
     ]  # fmt: skip

@@ -74,9 +74,9 @@ def test_train_and_score(spec: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert (card.explanations, card.groups, card.license) == (60, 30, "CC0")
     assert card.scale == (0.0, 1.0) and set(card.inputs) == {"votes.csv"}
     held_out = {one.metric: one for one in card.held_out}
-    found = held_out["predicted_rating_correlation"]
-    assert found.value is not None and found.value > 0.4
-    assert found.low is not None and found.low < found.value < (found.high or 0)
+    result = held_out["predicted_rating_correlation"]
+    assert result.value is not None and result.value > 0.4
+    assert result.low is not None and result.low < result.value < (result.high or 0)
     assert "rater_correlation" in (out / "CARD.md").read_text()
     table = spec.parent / "new.csv"
     table.write_text(f"id,text,context,more\nshort,word,q,x\nlong,{'word ' * 25},q,\n")
@@ -224,9 +224,9 @@ def test_tune(
     Image.new("RGB", (8, 8), (90, 90, 90)).save(tmp_path / "p.png")
     asked = ([tmp_path / "p.png"], tmp_path / "score", "tiny", ["redness=0.0:0.9"])
     accept_tune(*asked, trials=15, seed=3, as_json=True)
-    found = json.loads(capsys.readouterr().out)
-    assert found["best"]["redness"] > 0.7 and len(found["trials"]["value"]) == 15
-    assert found["value"] == max(found["trials"]["value"])
+    result = json.loads(capsys.readouterr().out)
+    assert result["best"]["redness"] > 0.7 and len(result["trials"]["value"]) == 15
+    assert result["value"] == max(result["trials"]["value"])
     accept_tune(*asked, trials=3, seed=3)
     assert "best: redness=" in capsys.readouterr().out
     bare = tmp_path / "words"

@@ -161,9 +161,9 @@ def test_tabular_toy_has_the_true_information(delta: float) -> None:
     pairs = [(c[:, i] == c[:, j]).mean() for i, j in ((0, 1), (0, 2), (1, 2))]
     tasks = [(c[:, i] == y).mean() for i in range(3)]
     truths = normalized_information(delta)
-    for found, p, truth in ((pairs, concepts_agree, truths[0]), (tasks, label_agrees, truths[1])):
+    for result, p, truth in ((pairs, concepts_agree, truths[0]), (tasks, label_agrees, truths[1])):
         low, high = between(p)
-        for share in found:
+        for share in result:
             assert low - 1e-9 <= 1 - entropy(share) <= high + 1e-9
         assert low - 1e-9 <= truth <= high + 1e-9
     assert abs(c.mean(axis=0) - 0.5).max() < 4 * 0.5 / np.sqrt(MANY)

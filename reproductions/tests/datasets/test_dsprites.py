@@ -97,20 +97,20 @@ def test_without_links_every_combination_is_there() -> None:
     assert "Re-rendered" in data.notes[0]
     incomplete = data.without(data.concepts.names[3:])
     assert incomplete.told_by_concepts() == pytest.approx(0.75), "the paper prints 0.749"
-    found = np.corrcoef(data.truth.T)
-    assert abs(found - np.eye(5)).max() < 1e-12, "independent concepts"
+    result = np.corrcoef(data.truth.T)
+    assert abs(result - np.eye(5)).max() < 1e-12, "independent concepts"
 
 
 @pytest.mark.parametrize("gamma", [1, 2, 3, 4])
 def test_links_tie_each_number_to_the_next(gamma: int) -> None:
     chosen = latents(gamma)
     assert 18_000 < len(chosen) < 28_000
-    found = np.corrcoef((chosen < BELOW).T)
+    result = np.corrcoef((chosen < BELOW).T)
     for i, (drawn, lower, upper) in enumerate(LINKS):
         if i >= gamma:
-            assert abs(found[i, i + 1]) < 0.1
+            assert abs(result[i, i + 1]) < 0.1
             continue
-        assert found[i, i + 1] > 0.15
+        assert result[i, i + 1] > 0.15
         for low, wanted in ((True, lower), (False, upper)):
             seen = set()
             for parent in np.unique(chosen[(chosen[:, i] < BELOW[i]) == low, i]):

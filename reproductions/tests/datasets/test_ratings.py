@@ -51,14 +51,14 @@ def test_pasta(tmp_path: Path) -> None:
         entry(76, 3, [full] * 5, activations="…"),
         {key: value for key, value in entry(77, 3, []).items() if key != "Annotation"},
     ]
-    found = pasta_votes(pasta(tmp_path, entries))
-    assert len(found) == 3
-    first = found.questions["Q1"]
+    result = pasta_votes(pasta(tmp_path, entries))
+    assert len(result) == 3
+    first = result.questions["Q1"]
     assert_array_equal(
         first.ratings, [[2, 5, 3, NAN, NAN], [NAN] * 5, [2, 2, 2, 2, 2]],
     )  # fmt: skip
-    assert_array_equal(found.questions["Q2"].ratings[:, 0], [3, 4, 3])
-    assert list(found.questions) == ["Q1", "Q2", "Q3", "Q4", "Q5", "Q6"]
+    assert_array_equal(result.questions["Q2"].ratings[:, 0], [3, 4, 3])
+    assert list(result.questions) == ["Q1", "Q2", "Q3", "Q4", "Q5", "Q6"]
     assert first.samples.ids is not None
     assert first.samples.ids.tolist()[0] == "coco_75_39_home_or_hotel"
     assert first.samples.clusters is not None
@@ -67,7 +67,7 @@ def test_pasta(tmp_path: Path) -> None:
     assert np.asarray(first.technique).tolist() == [1, 0, 0]
     assert first.raters.names == tuple(f"vote {i}" for i in range(1, 6))
     assert first.scale.tolist() == [1, 2, 3, 4, 5]
-    by_concepts, by_map, rendered = found.explanations
+    by_concepts, by_map, rendered = result.explanations
     assert by_concepts.concepts == concepts
     assert by_concepts.map is None
     assert by_concepts.label == "workplace"
@@ -75,16 +75,16 @@ def test_pasta(tmp_path: Path) -> None:
     assert by_map.map == tmp_path / "activations" / "coco_75_3_home_or_hotel.npy"
     assert rendered.map == tmp_path / "expl" / "coco_76_3_home_or_hotel.png"
     assert rendered.image is None
-    assert not found.numbers, "numbers of images and techniques measure nothing"
-    assert any("not identified" in note for note in found.notes)
-    assert any("1 entries without votes" in note for note in found.notes)
-    assert list(found.digests()) == ["human_annotations.json"]
+    assert not result.numbers, "numbers of images and techniques measure nothing"
+    assert any("not identified" in note for note in result.notes)
+    assert any("1 entries without votes" in note for note in result.notes)
+    assert list(result.digests()) == ["human_annotations.json"]
 
 
 def test_votes_on_one_explanation_in_two_batches_are_joined(tmp_path: Path) -> None:
     entries = [entry(1, 2, [{"Q1": 1}]), entry(1, 2, [{"Q1": 5}])]
-    found = pasta_votes(pasta(tmp_path, entries))
-    assert_array_equal(found.questions["Q1"].ratings, [[1, 5]])
+    result = pasta_votes(pasta(tmp_path, entries))
+    assert_array_equal(result.questions["Q1"].ratings, [[1, 5]])
 
 
 @pytest.mark.parametrize(
@@ -109,24 +109,24 @@ def test_what_pasta_refuses(tmp_path: Path, broken: Any, said: str) -> None:
 
 
 def test_explanations_in_words(shared_data: Path) -> None:
-    found = text_acceptability(shared_data / "votes_text_explanations")
-    votes = found.questions["acceptable"]
+    result = text_acceptability(shared_data / "votes_text_explanations")
+    votes = result.questions["acceptable"]
     assert votes.ratings.shape == (12_455, 3)
     assert not np.isnan(votes.ratings).any()
     clusters = votes.samples.clusters
     assert clusters is not None
     assert set(np.bincount(clusters).tolist()) == {5}
     assert len(np.unique(clusters)) == 2491
-    assert (found.numbers["greedy"] == 1).sum() == 2491
-    test = found.numbers["test"] == 1
+    assert (result.numbers["greedy"] == 1).sum() == 2491
+    test = result.numbers["test"] == 1
     assert not set(clusters[test]) & set(clusters[~test])
     first = votes.samples.ids.tolist().index(  # type: ignore[union-attr]
         "acceptability_commonsenseqa_test/5b8a3081c3235d62bc77e2d15f3ad454/1"
     )
     assert votes.ratings[first : first + 5, 0].tolist() == [0, 1, 0, 1, 1]  # "2|4|5"
-    assert found.explanations[first + 4].text == "A valley is a low area between two mountains."
-    assert "Answer: valley" in found.explanations[first].context
-    csqa_test = test & (found.numbers["snli"] == 0)
+    assert result.explanations[first + 4].text == "A valley is a low area between two mountains."
+    assert "Answer: valley" in result.explanations[first].context
+    csqa_test = test & (result.numbers["snli"] == 0)
     each = [
         stats.spearmanr(said[:, j], np.delete(said, j, 1).mean(1)).statistic
         for said in [votes.ratings[csqa_test]]
@@ -139,32 +139,32 @@ def test_explanations_in_words(shared_data: Path) -> None:
 
 
 def test_quality_of_explanations_in_words(shared_data: Path) -> None:
-    found = text_quality(shared_data / "votes_text_explanations")
-    assert len(found) == 1250
-    said = found.questions["generality_factuality"].ratings
+    result = text_quality(shared_data / "votes_text_explanations")
+    assert len(result) == 1250
+    said = result.questions["generality_factuality"].ratings
     assert int(np.isnan(said).sum()) == 433 + 83 + 47 + 135 + 94  # -9
-    assert int(np.nansum(found.questions["acceptable"].ratings == 1)) == 53 + 430 + 650
-    assert found.questions["grammar"].techniques.names == ("cose", "ecqa", "gpt3 greedy", "esnli")
+    assert int(np.nansum(result.questions["acceptable"].ratings == 1)) == 53 + 430 + 650
+    assert result.questions["grammar"].techniques.names == ("cose", "ecqa", "gpt3 greedy", "esnli")
 
 
 def test_explanations_beside_peoples_own_words(shared_data: Path) -> None:
-    found = text_own_words(shared_data / "votes_text_explanations")
-    assert len(found) == 2500 == 5 * 500 and set(found.numbers) == {"rouge_1", "rouge_l", "bleu"}
-    votes = found.questions["acceptable"]
+    result = text_own_words(shared_data / "votes_text_explanations")
+    assert len(result) == 2500 == 5 * 500 and set(result.numbers) == {"rouge_1", "rouge_l", "bleu"}
+    votes = result.questions["acceptable"]
     assert len(np.unique(votes.samples.clusters)) == 500
-    for numbers in found.numbers.values():
+    for numbers in result.numbers.values():
         assert numbers.min() >= 0 and numbers.max() <= 1 and numbers.std() > 0.05
 
 
 def test_saliency_of_words(shared_data: Path) -> None:
     total = 0
     for part, items, raters in (("en", 799, 50), ("de", 1610, 25), ("correction", 2346, 60)):
-        found = saliency_ratings(shared_data / "votes_saliency_text", part)  # type: ignore[arg-type]
-        votes = found.questions["importance"]
+        result = saliency_ratings(shared_data / "votes_saliency_text", part)  # type: ignore[arg-type]
+        votes = result.questions["importance"]
         assert votes.ratings.shape == (items, raters)
         assert votes.has("technique") == (part == "correction")
-        assert any("differ between raters" in n for n in found.notes) == (part != "correction")
-        assert found.numbers["word_length"].min() >= 1
+        assert any("differ between raters" in n for n in result.notes) == (part != "correction")
+        assert result.numbers["word_length"].min() >= 1
         total += int((~np.isnan(votes.ratings)).sum())
     assert total == 20_250
 

@@ -54,9 +54,9 @@ def test_without_links_there_are_16000_and_with_all_14000() -> None:
 @pytest.mark.parametrize("gamma", [1, 3, 5])
 def test_links_tie_each_number_to_the_next(gamma: int) -> None:
     chosen = latents(gamma)
-    found = np.corrcoef((chosen < BELOW).T)
+    result = np.corrcoef((chosen < BELOW).T)
     for i, (drawn, lower, upper) in enumerate(LINKS[:gamma]):
-        assert found[i, i + 1] > 0.1
+        assert result[i, i + 1] > 0.1
         for low, wanted in ((True, lower), (False, upper)):
             seen = set()
             for parent in np.unique(chosen[(chosen[:, i] < BELOW[i]) == low, i]):

@@ -83,7 +83,7 @@ def test_the_protocol_runs(tmp_path: Path, name: str, write) -> None:
         "min_images": 3,
     }
     content["resampling"]["resamples"] = 20
-    found = run(RunSpec.model_validate(content), RunPaths(data, out, tmp_path / "cache"))
-    assert {s.metric for s in found.scores} == {"detection_accuracy", "unit_iou", "pixel_recall"}
-    (first,) = [s for s in found.scores if s.metric == "detection_accuracy"]
+    result = run(RunSpec.model_validate(content), RunPaths(data, out, tmp_path / "cache"))
+    assert {s.metric for s in result.scores} == {"detection_accuracy", "unit_iou", "pixel_recall"}
+    (first,) = [s for s in result.scores if s.metric == "detection_accuracy"]
     assert first.value > 0.5, "a channel tells red from gray, even at random weights"

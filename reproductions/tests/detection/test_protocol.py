@@ -26,10 +26,10 @@ def test_the_protocol_in_short(shared_data: Path, tmp_path: Path) -> None:
     content["resampling"]["resamples"] = 20
     out = tmp_path / "out"
     out.mkdir()
-    found = run(
+    result = run(
         RunSpec.model_validate(content), RunPaths(tmp_path / "data", out, tmp_path / "cache")
     )
-    by_metric = {s.metric: s for s in found.scores}
+    by_metric = {s.metric: s for s in result.scores}
     assert set(by_metric) == {
         "detection_accuracy", "unit_iou", "pixel_recall", "detection_and_accuracy",
     }  # fmt: skip
@@ -40,7 +40,7 @@ def test_the_protocol_in_short(shared_data: Path, tmp_path: Path) -> None:
                      strict=True))  # fmt: skip
     assert share["overlap (IoU)", "formula of three"] > 0.8, "longer formulas overlap more"
     assert share["overlap (IoU)", "one concept"] == 0.0
-    by = {(s.options["which"], s.options["by"]): s.value for s in found.scores
+    by = {(s.options["which"], s.options["by"]): s.value for s in result.scores
           if s.metric == "detection_and_accuracy" and s.options["meeting"] == "overlap"}  # fmt: skip
     table = read_parquet(out / "tables" / "correlations.parquet")
     lengths = {name for name in table["formulas"] if name.startswith("length")}

@@ -25,10 +25,10 @@ def test_criterion() -> None:
     assert leakage_criterion([wide[0]], [wide[1]], effect=1.0).outcome == "not there"
     assert leakage_criterion([high[:1]], [low]).outcome == "too few repeats"
     assert leakage_criterion([high[:0]], [low]).outcome == "undefined"
-    found, expected = difference(low, wide[0]), ttest_ind(low, wide[0], equal_var=False)
-    assert found.p == pytest.approx(expected.pvalue)
+    result, expected = difference(low, wide[0]), ttest_ind(low, wide[0], equal_var=False)
+    assert result.p == pytest.approx(expected.pvalue)
     interval = expected.confidence_interval(0.95)
-    assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
+    assert (result.low, result.high) == pytest.approx((interval.low, interval.high))
 
 
 def test_criterion_keeps_its_level() -> None:

@@ -36,9 +36,9 @@ def naive(value: float, error: float, df: float, effect: float, sign: int) -> st
 def test_each_answer_is_what_a_naive_reader_says(
     value: float, error: float, df: float, effect: float, sign: int
 ) -> None:
-    found = decide(value, error, df, effect, sign)
-    assert found.answer == naive(value, error, df, effect, sign)
-    assert found.p == pytest.approx(2 * stats.t.sf(abs(value) / error, df))
+    result = decide(value, error, df, effect, sign)
+    assert result.answer == naive(value, error, df, effect, sign)
+    assert result.p == pytest.approx(2 * stats.t.sf(abs(value) / error, df))
 
 
 @pytest.mark.parametrize(
@@ -53,10 +53,10 @@ def test_each_answer_is_what_a_naive_reader_says(
 )
 def test_worked_numbers(value: float, error: float, answer: str, low: float, high: float) -> None:
     """Eight degrees of freedom: t is 2.306004, and 0.888890 for four of five."""
-    found = decide(value, error, 8, 0.02, repeats=5)
-    assert found.answer == answer
-    assert (found.low, found.high) == pytest.approx((low, high), abs=5e-7)
-    assert found.min_detectable_effect == pytest.approx(3.194894 * error, abs=1e-6)
+    result = decide(value, error, 8, 0.02, repeats=5)
+    assert result.answer == answer
+    assert (result.low, result.high) == pytest.approx((low, high), abs=5e-7)
+    assert result.min_detectable_effect == pytest.approx(3.194894 * error, abs=1e-6)
     assert decide(-value, error, 8, 0.02, -1, repeats=5).answer == answer, "the mirrored claim"
 
 
@@ -106,10 +106,10 @@ def test_what_does_not_vary_is_sure() -> None:
 
 def test_a_correlation_is_decided_on_fishers_scale() -> None:
     r, n = 0.6, 40
-    found = decide_correlation(math.atanh(r), 1 / math.sqrt(n - 3), 1e9, 0.3, repeats=n)
-    assert found.answer == "confirmed" and found.value == pytest.approx(r)
-    assert (found.low, found.high) == pytest.approx((0.354806, 0.767971), abs=1e-6)
-    assert math.atanh(found.min_detectable_effect) == pytest.approx(
+    result = decide_correlation(math.atanh(r), 1 / math.sqrt(n - 3), 1e9, 0.3, repeats=n)
+    assert result.answer == "confirmed" and result.value == pytest.approx(r)
+    assert (result.low, result.high) == pytest.approx((0.354806, 0.767971), abs=1e-6)
+    assert math.atanh(result.min_detectable_effect) == pytest.approx(
         2.801585 / math.sqrt(37), abs=1e-6
     )
     few = decide_correlation(0.1, 1 / math.sqrt(9), 1e9, 0.36, repeats=12)
@@ -172,8 +172,8 @@ def test_the_power_of_a_finding_is_that_of_most_of_its_pairs() -> None:
         )
         for spread in (0.001, 0.003, 0.3)
     ]
-    found = pairs_decision([*tests, Criterion("undefined", ())], 0.02)
-    assert found.min_detectable_effect == pytest.approx(
+    result = pairs_decision([*tests, Criterion("undefined", ())], 0.02)
+    assert result.min_detectable_effect == pytest.approx(
         tests[1].differences[0].min_detectable_effect
     )
-    assert (found.repeats, found.effect) == (3, 0.02)
+    assert (result.repeats, result.effect) == (3, 0.02)

@@ -114,9 +114,9 @@ def test_a_layer_may_be_read_if_the_slope_misses_little(missed: float, usable: b
             score("surrogate_error", [0.4, 0.6], surrogate="rebuilt"),
         ),
     ]  # fmt: skip
-    found = layers_record(LayersSpec(kind="layers", title="t", metric="surrogate_error"), models)
-    assert [row.usable for row in found.rows] == [usable]
-    assert found.last["nmf"].value == pytest.approx(0.5)
+    result = layers_record(LayersSpec(kind="layers", title="t", metric="surrogate_error"), models)
+    assert [row.usable for row in result.rows] == [usable]
+    assert result.last["nmf"].value == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(
@@ -153,10 +153,10 @@ def test_a_curve_has_a_line_for_each_method_and_its_knee() -> None:
         for method, values in (("nmf", (0.9, 0.3, 0.28, 0.27)), ("pca", (0.4, 0.5, 0.6, 0.7)))
         for n, value in zip((10, 5, 1, 20), np.array(values)[[2, 1, 0, 3]], strict=True)
     ]  # fmt: skip
-    found = curve_record(CurveSpec(kind="curve", title="t"), models)
-    assert [(line.method, line.knee) for line in found.lines] == [("nmf", 5.0), ("pca", None)]
-    assert found.lines[0].concepts == [1, 5, 10, 20]
-    gains = [line.decision.answer for line in found.lines if line.decision is not None]
+    result = curve_record(CurveSpec(kind="curve", title="t"), models)
+    assert [(line.method, line.knee) for line in result.lines] == [("nmf", 5.0), ("pca", None)]
+    assert result.lines[0].concepts == [1, 5, 10, 20]
+    gains = [line.decision.answer for line in result.lines if line.decision is not None]
     assert gains == ["confirmed", "contradicted"]
 
 

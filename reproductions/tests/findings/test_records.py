@@ -68,11 +68,11 @@ CLAIM = {
 def test_planted_claims_get_their_words(
     tmp_path: Path, difference: float, seeds: int, answer: str, word: str
 ) -> None:
-    (found,) = records(tmp_path, models(difference, seeds), CLAIM)
-    assert isinstance(found, CriterionRecord) and found.decision is not None
-    assert found.answer == found.decision.answer == answer
-    assert (found.decision.repeats, found.decision.effect) == (seeds, 0.02)
-    assert (found.decision.min_detectable_effect is None) is (seeds == 1)
+    (result,) = records(tmp_path, models(difference, seeds), CLAIM)
+    assert isinstance(result, CriterionRecord) and result.decision is not None
+    assert result.answer == result.decision.answer == answer
+    assert (result.decision.repeats, result.decision.effect) == (seeds, 0.02)
+    assert (result.decision.min_detectable_effect is None) is (seeds == 1)
     page = findings(read_findings(tmp_path))
     assert page is not None
     told = page["criteria"][0]["answers"][0]
@@ -106,13 +106,13 @@ def test_scores_of_one_table_are_decided_together(tmp_path: Path) -> None:
         "kind": "correlation", "title": "t", "metrics": list(PUBLISHED),
         "paper": {PUBLISHED[0]: (0.7, 0.01)},
     }  # fmt: skip
-    (found,) = records(tmp_path, compared, study)
-    assert isinstance(found, CorrelationRecord)
-    first, second = (row.decision for row in found.rows)
+    (result,) = records(tmp_path, compared, study)
+    assert isinstance(result, CorrelationRecord)
+    first, second = (row.decision for row in result.rows)
     assert first is not None and second is not None
     assert (first.answer, first.effect) == ("confirmed", 0.35), "half of what was printed"
     assert (second.answer, second.effect) == ("too few repeats", 0.1)
-    assert found.rows[0].corrected_p == pytest.approx(2 * found.rows[0].p)
+    assert result.rows[0].corrected_p == pytest.approx(2 * result.rows[0].p)
     (few,) = records(tmp_path, compared[:3], study)
     assert [row.decision.answer for row in few.rows] == ["too few repeats"] * 2
 
@@ -139,9 +139,9 @@ def test_a_correlation_that_is_sure_alone_may_not_be_in_a_table(tmp_path: Path) 
 
     def answers(*metrics: str) -> list[str]:
         study = {"kind": "correlation", "title": "t", "metrics": list(metrics), "effect": 0.9}
-        (found,) = records(tmp_path, compared, study)
-        assert found.rows[0].p == pytest.approx(0.04, abs=0.001)
-        return [row.decision.answer for row in found.rows]
+        (result,) = records(tmp_path, compared, study)
+        assert result.rows[0].p == pytest.approx(0.04, abs=0.001)
+        return [row.decision.answer for row in result.rows]
 
     assert answers(PUBLISHED[0]) == ["confirmed"]
     assert answers(*PUBLISHED) == ["not there", "not there"], "surely below 0.9"

@@ -26,7 +26,7 @@ def naive_outputs(e: SurrogateEvidence, surrogate: str, projection: str) -> np.n
     if surrogate == "rebuilt" and e.rebuilt is not None:
         return np.asarray(e.rebuilt)
     n, classes, k = len(e), len(e.classes), len(e.concepts)
-    found = np.zeros((n, classes))
+    result = np.zeros((n, classes))
     for x in range(n):
         for i in range(classes):
             used = [j for j in range(k) if not np.isnan(e.importances[j, i])]
@@ -46,16 +46,16 @@ def naive_outputs(e: SurrogateEvidence, surrogate: str, projection: str) -> np.n
                     built += c * e.vectors[j]
                 total += float(np.dot(e.head[i], built))
                 total += 0.0 if e.constant is None else float(e.constant[i])
-            found[x, i] = total
-    return found
+            result[x, i] = total
+    return result
 
 
 def naive(name: str, e: SurrogateEvidence, surrogate: str, projection: str) -> float:
     network = np.asarray(e.embeddings) @ np.asarray(e.head).T
     network = network if e.bias is None else network + e.bias
-    found = naive_outputs(e, surrogate, projection)
+    result = naive_outputs(e, surrogate, projection)
     each = []
-    for y, z, t in zip(network.tolist(), found.tolist(), e.labels.tolist(), strict=True):
+    for y, z, t in zip(network.tolist(), result.tolist(), e.labels.tolist(), strict=True):
         if name == "surrogate_error":
             each.append(sum(abs(a - b) for a, b in zip(y, z, strict=True)) / len(y))
         elif name == "surrogate_distance" and len(y) > 1:
@@ -93,10 +93,10 @@ class TestSanity:
         return {(one.measure, one.options.get("surrogate", "")): one for one in check.measures}
 
     def test_linear_passes_rebuilt_is_blind_and_a_surrogate_that_fits_anything_fails(self) -> None:
-        found = self.found()
+        result = self.found()
         for measure in ("surrogate_error", "surrogate_distance", "surrogate_rank_correlation"):
-            linear, rebuilt = found[measure, "linear"], found[measure, "rebuilt"]
-            learned = found[measure, "learned"]
+            linear, rebuilt = result[measure, "linear"], result[measure, "rebuilt"]
+            learned = result[measure, "learned"]
             assert linear.outcome == "passes" and all(step.holds for step in linear.planted), str(
                 linear
             )
@@ -132,8 +132,8 @@ class TestSanity:
             "random_importances": (0.5, -0.6, 0.2),
             "random_concepts": (2.0, 2.1, 2.2),
         }
-        found = judged("m", {}, "lower", values)
-        assert found.order[0].found == "too few repeats" and found.outcome == "undecided"
+        result = judged("m", {}, "lower", values)
+        assert result.order[0].found == "too few repeats" and result.outcome == "undecided"
 
     def test_one_seed_decides_nothing(self) -> None:
         values = {"perfect": (0.0,), "random_importances": (1.0,), "random_concepts": (2.0,)}

@@ -23,17 +23,17 @@ def test_spearman_over_all_explanations() -> None:
     ]
     names = ("removal_faithfulness", "relevance_mass", "max_sensitivity")
     named = [(name, build_requests([MetricSpec(name=name)])[0]) for name in names]
-    found = score_correlations("t", named, models)
-    assert (found.explanations, found.methods, len(found.pairs)) == (480, 12, 3)
+    result = score_correlations("t", named, models)
+    assert (result.explanations, result.methods, len(result.pairs)) == (480, 12, 3)
     a = np.concatenate([RemovalFaithfulness.each(m[0]).part for m in models])
     b = np.concatenate([RelevanceMass.each(m[0]).part for m in models])
-    first = found.pairs[0]
+    first = result.pairs[0]
     assert first.r == pytest.approx(stats.spearmanr(a, b).statistic)
     assert first.low < first.r < first.high
     assert first.corrected_p < 0.05  # both follow the dial
     assert (first.decision.answer, first.decision.repeats) == ("confirmed", 12)
-    assert all(p.decision.effect == 0.1 for p in found.pairs)
-    assert all(p.corrected_p >= p.p for p in found.pairs)
+    assert all(p.decision.effect == 0.1 for p in result.pairs)
+    assert all(p.corrected_p >= p.p for p in result.pairs)
 
 
 def test_methods_that_differ_by_chance_do_not_make_scores_go_together() -> None:
@@ -105,11 +105,11 @@ def test_lower_is_better_is_turned() -> None:
          build_requests([MetricSpec(name="max_sensitivity", options={"form": "absolute"})])[0]),
         ("sparse", build_requests([MetricSpec(name="sparseness")])[0]),
     ]  # fmt: skip
-    found = score_correlations("t", both, models)
-    assert found.pairs[0].r == pytest.approx(1.0)
+    result = score_correlations("t", both, models)
+    assert result.pairs[0].r == pytest.approx(1.0)
     changes = np.asarray(models[0][0].changes)[:, 0].max(axis=1)
     sparse = np.array([_gini(m) for m in models[0][0].maps])
-    assert found.pairs[1].r == pytest.approx(-stats.spearmanr(changes, sparse).statistic)
+    assert result.pairs[1].r == pytest.approx(-stats.spearmanr(changes, sparse).statistic)
 
 
 def _gini(values: np.ndarray) -> float:

@@ -57,9 +57,9 @@ def test_cub(shared_data: Path, tmp_path: Path) -> None:
     some_of_cub(shared_data, tmp_path / "data", 48)
     out = tmp_path / "out"
     out.mkdir()
-    found = run(short("alignment_cub.yaml"), RunPaths(tmp_path / "data", out, tmp_path / "cache"))
+    result = run(short("alignment_cub.yaml"), RunPaths(tmp_path / "data", out, tmp_path / "cache"))
     by = {(s.metric, s.options.get("rank_by"), s.options.get("population"),
-           s.options.get("top"), s.options.get("alpha")): s for s in found.scores}  # fmt: skip
+           s.options.get("top"), s.options.get("alpha")): s for s in result.scores}  # fmt: skip
     named = by["concept_existence", "contribution", "all", 5, None]
     assert named.n == 5794 and 0.4 < named.value < 0.6
     assert named.null is not None and named.null.name == "most_frequent"
@@ -92,12 +92,12 @@ def test_monumai(shared_data: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()
     at = RunPaths(tmp_path / "data", out, tmp_path / "cache")
-    found = run(short("alignment_monumai.yaml"), at)
-    answers = {v.question: v for v in found.verdicts}
+    result = run(short("alignment_monumai.yaml"), at)
+    answers = {v.question: v for v in result.verdicts}
     assert answers["exists"].score is not None and answers["located"].score is not None
-    first, *_ = (s for s in found.scores if s.metric == "concept_existence")
+    first, *_ = (s for s in result.scores if s.metric == "concept_existence")
     assert first.n == 50 and first.value > 0.25
-    boxes = next(s for s in found.scores if s.options.get("target") == "boxes")
+    boxes = next(s for s in result.scores if s.options.get("target") == "boxes")
     center = next(n.value for n in boxes.nulls if n.name == "center")
     assert 0.05 < boxes.value < 0.5 and 0.1 < center < 0.5
     page = write_report(out).read_text()

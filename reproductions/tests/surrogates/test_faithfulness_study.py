@@ -72,11 +72,11 @@ class TestMiddle:
             Classes(("a", "b", "c")), Samples.numbered(8),
         )  # fmt: skip
         rest = RestOfNetwork(network, "1")
-        found = middle_evidence(images, rest, "pca", 2, 0)
+        result = middle_evidence(images, rest, "pca", 2, 0)
         mean = rest.outputs(images.train)[:, 2].mean()
         for surrogate in ("linear", "rebuilt", "linearized"):
             np.testing.assert_allclose(
-                compute_surrogate_outputs(found, surrogate)[:, 2], mean, rtol=1e-5
+                compute_surrogate_outputs(result, surrogate)[:, 2], mean, rtol=1e-5
             )
         with pytest.raises(EvidenceError, match="before the pooling"):
             middle_evidence(images, RestOfNetwork(network, "3"), "pca", 2, 0)
@@ -104,8 +104,8 @@ def test_cifar(shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     )  # fmt: skip
     out = tmp_path / "out"
     data = some_of_cifar(shared_data, tmp_path / "data", 60)
-    found = run(spec, RunPaths(data, out, tmp_path / "cache"))
-    by = {s.metric: s for s in found.scores if s.options.get("surrogate", "linear") == "linear"}
+    result = run(spec, RunPaths(data, out, tmp_path / "cache"))
+    by = {s.metric: s for s in result.scores if s.options.get("surrogate", "linear") == "linear"}
     assert 0 < by["surrogate_distance"].value < 1
     assert by["surrogate_distance"].interval is not None
     models = {m["name"]: m for m in json.loads((out / "compared.json").read_text())["models"]}

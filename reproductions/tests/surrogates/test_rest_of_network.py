@@ -144,13 +144,13 @@ def test_small_steps_of_a_relu_network_are_exact(in_place: bool) -> None:
 def test_each_concept_adds_its_part(in_place: bool) -> None:
     rest = RestOfNetwork(cnn(nn.SiLU(in_place)), "1", batch=2)
     h, vectors, codes = rest.activations(IMAGES), noise(3, 4), noise(5, 3, 8, 8)
-    found = rest.contributions(IMAGES, vectors, codes)
-    assert found.shape == (5, 3, 3)
+    result = rest.contributions(IMAGES, vectors, codes)
+    assert result.shape == (5, 3, 3)
     for k in range(3):
         step = np.einsum("nrc,d->ndrc", codes[:, k], vectors[k])
-        assert_allclose(found[:, :, k], by_differences(rest, h, step), rtol=0.02, atol=3e-3)
+        assert_allclose(result[:, :, k], by_differences(rest, h, step), rtol=0.02, atol=3e-3)
     together = rest.linearized(IMAGES, h + np.einsum("nkrc,kd->ndrc", codes, vectors))
-    assert_allclose(found.sum(axis=2), together - rest.outputs(IMAGES), atol=1e-4)
+    assert_allclose(result.sum(axis=2), together - rest.outputs(IMAGES), atol=1e-4)
 
 
 def test_what_goes_around_the_layer_is_kept() -> None:

@@ -243,8 +243,8 @@ def test_model_cards_and_trackers_name_who_signed(place: Path, tmp_path: Path) -
 
 
 def test_a_claim_of_the_run_is_named_without_a_dossier(tmp_path: Path) -> None:
-    found = library.audit(small_evidence(), Resampling(resamples=20), claim="Six *strokes*")
-    found.save(tmp_path / "run")
+    result = library.audit(small_evidence(), Resampling(resamples=20), claim="Six *strokes*")
+    result.save(tmp_path / "run")
     assert logged(tmp_path / "run").words["theodolite.claim"] == "Six *strokes*"
     card = model_card_section(tmp_path / "run")
     assert "The explanation claims: “Six \\*strokes\\*”" in card

@@ -41,29 +41,29 @@ def test_arrays_files_and_evidence_are_the_same(
         writer.add(concepts)
     expected = answer([[concepts]], None, FEW)
     lists = {name: array.tolist() for name, array in arrays.items()}
-    for found in (
+    for result in (
         audit(concepts, FEW),
         audit(resampling=FEW, **lists),
         audit(tmp_path / "said.npz", FEW),
         audit([str(tmp_path / "stored")], FEW),
         audit(tmp_path / "pieces", FEW),
     ):
-        assert [s.value for s in found.scores] == pytest.approx([s.value for s in expected.scores])
-        assert [v.answer for v in found.verdicts] == [v.answer for v in expected.verdicts]
-        assert found.not_computed == expected.not_computed
+        assert [s.value for s in result.scores] == pytest.approx([s.value for s in expected.scores])
+        assert [v.answer for v in result.verdicts] == [v.answer for v in expected.verdicts]
+        assert result.not_computed == expected.not_computed
 
 
 def test_verdicts_that_apply_and_what_the_others_need(concepts: theodolite.ConceptEvidence) -> None:
-    found = audit(concepts, FEW)
-    assert [v.question for v in found.verdicts] == [q for q in QUESTIONS if q != "detects"]
-    silent = [v for v in found.verdicts if v.answer == "not_evaluated"]
-    assert [one.question for one in found.missing] == [v.question for v in silent]
-    for verdict, one in zip(silent, found.missing, strict=True):
+    result = audit(concepts, FEW)
+    assert [v.question for v in result.verdicts] == [q for q in QUESTIONS if q != "detects"]
+    silent = [v for v in result.verdicts if v.answer == "not_evaluated"]
+    assert [one.question for one in result.missing] == [v.question for v in silent]
+    for verdict, one in zip(silent, result.missing, strict=True):
         assert (
             verdict.summary == f"Needs {one.needs}."
             and f"`theodolite evidence {one.kind}`" in one.needs
         )
-    assert "Not evaluated: located (pass maps=, masks=)" in str(found)
+    assert "Not evaluated: located (pass maps=, masks=)" in str(result)
 
 
 @pytest.mark.parametrize(
@@ -92,20 +92,20 @@ def test_the_nearest_way_to_ask(question: str, given: dict[str, object], says: s
 def test_several_kinds_together_and_kept(tmp_path: Path) -> None:
     location, ratings = planted_locations(24, n_concepts=4), planted_ratings(30)
     np.savez(tmp_path / "votes.npz", ratings=ratings.ratings, scale=ratings.scale)
-    found = audit([location, tmp_path / "votes.npz"], FEW)
-    answered = {v.question for v in found.verdicts if v.answer != "not_evaluated"}
+    result = audit([location, tmp_path / "votes.npz"], FEW)
+    answered = {v.question for v in result.verdicts if v.answer != "not_evaluated"}
     assert answered == {"exists", "located", "leak_free", "accepted"}
-    page = found.save(tmp_path / "run")
+    page = result.save(tmp_path / "run")
     assert page == tmp_path / "run" / "report.html" and page.is_file()
     assert recompute(tmp_path / "run", share=0.2) > 5, "sealed, and the same scores again"
-    one = found.report(tmp_path / "new" / "mine.html")
+    one = result.report(tmp_path / "new" / "mine.html")
     assert "Audit of location evidence, votes.npz" in one.read_text()
     assert [p.name for p in one.parent.iterdir()] == ["mine.html"]
     with pytest.raises(EvidenceError, match="overwrite=True"):
-        found.save(tmp_path / "run")
-    found.save(tmp_path / "run", overwrite=True)
+        result.save(tmp_path / "run")
+    result.save(tmp_path / "run", overwrite=True)
     again = audit(tmp_path / "run", FEW)
-    assert [s.value for s in again.scores] == [s.value for s in found.scores]
+    assert [s.value for s in again.scores] == [s.value for s in result.scores]
 
 
 def test_evidence_in_pieces_is_saved_by_scoring_it_again(
@@ -113,11 +113,11 @@ def test_evidence_in_pieces_is_saved_by_scoring_it_again(
 ) -> None:
     with EvidenceWriter(tmp_path / "pieces", 50) as writer:
         writer.add(concepts)
-    found = audit(tmp_path / "pieces", FEW)
-    found.save(tmp_path / "run")
+    result = audit(tmp_path / "pieces", FEW)
+    result.save(tmp_path / "run")
     assert recompute(tmp_path / "run") > 3
     again = audit(tmp_path / "run", FEW)
-    assert [s.value for s in again.scores] == [s.value for s in found.scores]
+    assert [s.value for s in again.scores] == [s.value for s in result.scores]
 
 
 @pytest.mark.parametrize(
@@ -158,10 +158,10 @@ def test_bundles_that_do_not_belong_together_are_doubted() -> None:
     assert any("60 and 40 samples" in note for note in audit([said, some], FEW).notes)
     ids = Samples(ids=np.array([f"dog {i}" for i in range(40)]))
     other = theodolite.InterventionEvidence(right_after=right, samples=ids)
-    found = audit([named(said, "cat"), other], FEW)
-    assert any("no sample in common" in note for note in found.notes)
-    found = audit([named(said, "dog"), other], FEW)
-    assert not any("in common" in note for note in found.notes)
+    result = audit([named(said, "cat"), other], FEW)
+    assert any("no sample in common" in note for note in result.notes)
+    result = audit([named(said, "dog"), other], FEW)
+    assert not any("in common" in note for note in result.notes)
 
 
 def test_inputs_are_left_as_they_were(concepts: theodolite.ConceptEvidence) -> None:

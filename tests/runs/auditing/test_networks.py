@@ -43,17 +43,17 @@ def test_a_live_network_answers_five_questions(shapes: Path, tmp_path: Path) -> 
     torch.manual_seed(0)
     network = timm.create_model("test_resnet").train()
     before = {name: tensor.clone() for name, tensor in network.state_dict().items()}
-    found = audit(model=network, layer="layer4", data=shapes, resampling=FEW)
-    asked = {v.question for v in found.verdicts if v.answer != "not_evaluated"}
+    result = audit(model=network, layer="layer4", data=shapes, resampling=FEW)
+    asked = {v.question for v in result.verdicts if v.answer != "not_evaluated"}
     assert asked == {"exists", "located", "leak_free", "detects"}, "its classes are others"
-    assert found.linear_probe is not None and "faithful for your model (" in " ".join(
-        str(found).split()
+    assert result.linear_probe is not None and "faithful for your model (" in " ".join(
+        str(result).split()
     )
     assert network.training and not any(m._forward_hooks for m in network.modules())
     assert all(torch.equal(before[n], t) for n, t in network.state_dict().items())
-    assert any("compared with a linear layer that theodolite trained" in n for n in found.notes)
-    assert any("20 draws of as many random directions" in note for note in found.notes)
-    page = found.save(tmp_path / "run").read_text()
+    assert any("compared with a linear layer that theodolite trained" in n for n in result.notes)
+    assert any("20 draws of as many random directions" in note for note in result.notes)
+    page = result.save(tmp_path / "run").read_text()
     head = page[page.index("<h1") : page.index('id="images"')].lower()
     assert "the network" not in head and "the model" not in head
     assert "faithful for your model" in head and "faithful to the linear probe" in page.lower()
@@ -65,12 +65,12 @@ def test_a_network_with_a_head_that_fits_answers_for_itself(shapes: Path) -> Non
     n = len(folder(shapes).classes)
     torch.manual_seed(0)
     network = timm.create_model("test_resnet", num_classes=n)
-    found = audit(model=network, layer="layer4", data=folder(shapes), resampling=FEW)
-    assert any("compared with the network's own outputs" in note for note in found.notes)
-    asked = {v.question for v in found.verdicts if v.answer != "not_evaluated"}
-    assert "faithful" in asked and found.linear_probe is None
-    assert found.subject.outputs == "model" and found.subject.model == "ResNet, layer4"
-    (evidence,) = [b for b in found.source.first if isinstance(b, SurrogateEvidence)]
+    result = audit(model=network, layer="layer4", data=folder(shapes), resampling=FEW)
+    assert any("compared with the network's own outputs" in note for note in result.notes)
+    asked = {v.question for v in result.verdicts if v.answer != "not_evaluated"}
+    assert "faithful" in asked and result.linear_probe is None
+    assert result.subject.outputs == "model" and result.subject.model == "ResNet, layer4"
+    (evidence,) = [b for b in result.source.first if isinstance(b, SurrogateEvidence)]
     data = folder(shapes)
     row = data.images.index(evidence.samples.name(0))
     about = network.pretrained_cfg
@@ -103,12 +103,12 @@ def test_the_surrogate_is_the_bottleneck_up_to_its_mean(finished: Path) -> None:
 def test_a_run_folder_is_asked_everything_and_keeps_its_images(
     finished: Path, tmp_path: Path
 ) -> None:
-    found = audit(finished, FEW)
-    asked = {v.question for v in found.verdicts if v.answer != "not_evaluated"}
+    result = audit(finished, FEW)
+    asked = {v.question for v in result.verdicts if v.answer != "not_evaluated"}
     assert asked == {"exists", "located", "leak_free"}, "its spec asked two"
-    assert found.subject.outputs == "probe_only", "as its pipeline said"
-    assert all(len(s.per_seed) == 2 for s in found.scores), "both seeds"
-    found.save(tmp_path / "again")
+    assert result.subject.outputs == "probe_only", "as its pipeline said"
+    assert all(len(s.per_seed) == 2 for s in result.scores), "both seeds"
+    result.save(tmp_path / "again")
     old, new = (
         read_record(f / "produced.json", ProducedRecord) for f in (finished, tmp_path / "again")
     )
@@ -120,7 +120,7 @@ def test_a_run_folder_is_asked_everything_and_keeps_its_images(
     page = (tmp_path / "again" / "report.html").read_text()
     assert "data:image/jpeg" in page and "Audit of Shapes &lt;b&gt;" in page
     with pytest.raises(EvidenceError, match="a place in the run folder"):
-        found.save(finished, overwrite=True)
+        result.save(finished, overwrite=True)
 
 
 def test_a_run_that_was_changed_is_not_audited(finished: Path, tmp_path: Path) -> None:

@@ -158,8 +158,8 @@ def test_conflicts_leave_it_out(
     stood_in: AuditResult, own: AuditResult, folders: dict[str, Path]
 ) -> None:
     evidence = stood_in.source.first
-    for found in (conflicts(stood_in, evidence), RunFolder(folders["stood_in"]).conflicts()):
-        assert "faithful" not in {judged_record.question for judged_record in found.judged}
+    for result in (conflicts(stood_in, evidence), RunFolder(folders["stood_in"]).conflicts()):
+        assert "faithful" not in {judged_record.question for judged_record in result.judged}
     assert "faithful" in {record.question for record in conflicts(own, evidence).judged}
 
 

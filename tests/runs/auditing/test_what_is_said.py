@@ -53,9 +53,9 @@ def test_mistakes_say_what_to_do(given: dict[str, object], says: str) -> None:
 
 
 def test_seed_and_resamples_are_those_of_resampling() -> None:
-    found = audit(**BOTH, seed=3, resamples=20)
-    assert found.resampling == Resampling(20, seed=3)
-    assert digits(found) == digits(audit(**BOTH, resampling=Resampling(20, seed=3)))
+    result = audit(**BOTH, seed=3, resamples=20)
+    assert result.resampling == Resampling(20, seed=3)
+    assert digits(result) == digits(audit(**BOTH, resampling=Resampling(20, seed=3)))
 
 
 def test_samples_or_ids_and_clusters_and_names_of_clusters() -> None:
@@ -72,13 +72,13 @@ def test_samples_or_ids_and_clusters_and_names_of_clusters() -> None:
 
 @pytest.mark.parametrize(("n", "says"), [(20, "30 and 20 samples"), (30, "row by row")])
 def test_votes_that_may_be_of_other_samples_are_noted(n: int, says: str) -> None:
-    found = audit([planted_concepts(30), planted_ratings(n)], resamples=20)
-    assert any(says in note and "give `ids`" in note for note in found.notes)
+    result = audit([planted_concepts(30), planted_ratings(n)], resamples=20)
+    assert any(says in note and "give `ids`" in note for note in result.notes)
 
 
 def test_one_class_is_noted() -> None:
-    found = audit(**BOTH, labels=np.ones(12, int), resamples=20)
-    assert any("All labels are one class" in note for note in found.notes)
+    result = audit(**BOTH, labels=np.ones(12, int), resamples=20)
+    assert any("All labels are one class" in note for note in result.notes)
     assert not any("one class" in n for n in audit(**BOTH, labels=LABELS, resamples=20).notes)
 
 
@@ -89,8 +89,8 @@ def test_names_kept_as_objects(tmp_path: Path) -> None:
 
 
 def test_saved_twice_and_shown(tmp_path: Path) -> None:
-    found = audit(**BOTH, resamples=20)
-    assert str(found).startswith("Concept scores: ") and repr(found).startswith("AuditResult: ")
-    found.save(tmp_path / "run")
+    result = audit(**BOTH, resamples=20)
+    assert str(result).startswith("Concept scores: ") and repr(result).startswith("AuditResult: ")
+    result.save(tmp_path / "run")
     with pytest.raises(EvidenceError, match="overwrite=True"):
-        found.save(tmp_path / "run")
+        result.save(tmp_path / "run")

@@ -98,10 +98,10 @@ def test_pairs_are_short_and_evidence_is_freed(
     monkeypatch.setattr(boards, "build_rows", watched)
     monkeypatch.setattr(comparison_rows, "resample_rows", counted)
     monkeypatch.setattr(boards, "RESAMPLES", 30)
-    found = build_leaderboard(folder)[0]
+    result = build_leaderboard(folder)[0]
     assert seen == [(30, False)] * 3
     assert len(resampled) == 2, "each evidence once, not once for each pair"
-    assert not [one for b in found for one in b.rows if "evidence" in one.run.__dict__]
+    assert not [one for b in result for one in b.rows if "evidence" in one.run.__dict__]
 
 
 @settings(max_examples=200, deadline=None)

@@ -28,13 +28,13 @@ digest_samples = st.lists(st.floats(-1, 1, allow_nan=False), min_size=4, max_siz
 
 def naive(first: np.ndarray, second: np.ndarray, resamples: int, seed: int) -> list[float]:
     """The paired bootstrap written out: draw, take both means, subtract."""
-    found = []
+    result = []
     for weights in draw_poisson_weights(np.arange(len(first)), resamples, seed):
         n = sum(weights)
         a = sum(w * x for w, x in zip(weights, first, strict=True)) / n if n else math.nan
         b = sum(w * x for w, x in zip(weights, second, strict=True)) / n if n else math.nan
-        found.append(b - a)
-    return found
+        result.append(b - a)
+    return result
 
 
 def pair_of(tmp_path: Path, *evidence: object, **spec: object) -> Comparison:
@@ -76,8 +76,8 @@ def test_interval_is_that_of_the_paired_t_test(moved: list[float], seed: int) ->
 
 
 def test_whole_way_from_folders_is_the_naive_bootstrap(two: Comparison) -> None:
-    found = line_of(two).difference
-    assert found is not None and found.interval is not None
+    result = line_of(two).difference
+    assert result is not None and result.interval is not None
     runs = [run.evidence[0] for run in (two.first, two.second)]
     right = []
     for kinds in runs:
@@ -85,25 +85,27 @@ def test_whole_way_from_folders_is_the_naive_bootstrap(two: Comparison) -> None:
         named = (bundle.values * bundle.weights.T[bundle.predicted]).argmax(axis=1)  # type: ignore[attr-defined]
         right.append(bundle.truth[np.arange(len(bundle)), named].astype(float))  # type: ignore[attr-defined]
     rows = np.array(naive(right[0], right[1], 100, 0))
-    assert_allclose(found.value, right[1].mean() - right[0].mean())
-    wanted = compute_paired_interval(rows, found.value, ResamplingSource("samples", 120, 0.95, 1.0))
+    assert_allclose(result.value, right[1].mean() - right[0].mean())
+    wanted = compute_paired_interval(
+        rows, result.value, ResamplingSource("samples", 120, 0.95, 1.0)
+    )
     assert wanted is not None
     ends = [wanted.interval.low, wanted.interval.high]
-    assert_allclose([found.interval.low, found.interval.high], ends)
-    assert_allclose(found.p, wanted.p)
+    assert_allclose([result.interval.low, result.interval.high], ends)
+    assert_allclose(result.p, wanted.p)
     assert_allclose(wanted.p, ttest_rel(right[1], right[0]).pvalue, atol=0.01)
 
 
 def test_what_is_hard_for_both_cancels_out(tmp_path: Path) -> None:
     pair = pair_of(tmp_path, spoilt(0.5), spoilt(0.45))
     line = line_of(pair)
-    found = line.difference
-    assert found is not None and found.interval is not None
+    result = line.difference
+    assert result is not None and result.interval is not None
     assert line.first is not None and line.second is not None
     alone = [one.interval for one in (line.first, line.second)]
     unpaired = math.hypot(*((one.high - one.low) for one in alone if one is not None))
-    assert found.interval.high - found.interval.low < unpaired / 2
-    assert line.outcome == "better" and found.interval.low > 0
+    assert result.interval.high - result.interval.low < unpaired / 2
+    assert line.outcome == "better" and result.interval.low > 0
 
 
 def test_same_run_twice_differs_by_nothing(tmp_path: Path) -> None:
@@ -202,14 +204,14 @@ def test_other_samples_are_not_compared(two: Comparison, tmp_path: Path, change:
 
 def test_concepts_that_both_have_are_paired(tmp_path: Path) -> None:
     pair = pair_of(tmp_path, spoilt(0.4), spoilt(0.2), metrics=[BY_CONCEPT])
-    found = line_of(pair, "concept_global_importance").difference
-    assert found is not None and found.items is not None and found.interval is not None
-    assert_allclose(found.items.differences.mean(), found.value)
-    assert [(one.over, one.scope) for one in found.intervals] == [
+    result = line_of(pair, "concept_global_importance").difference
+    assert result is not None and result.items is not None and result.interval is not None
+    assert_allclose(result.items.differences.mean(), result.value)
+    assert [(one.over, one.scope) for one in result.intervals] == [
         ("samples", "fixed"), ("concepts", "population"),
     ]  # fmt: skip
-    assert (found.items.low <= found.items.differences).all()
-    assert (found.items.high >= found.items.differences).all()
+    assert (result.items.low <= result.items.differences).all()
+    assert (result.items.high >= result.items.differences).all()
 
 
 def test_seeds_are_averaged_and_must_agree(tmp_path: Path) -> None:
@@ -217,13 +219,13 @@ def test_seeds_are_averaged_and_must_agree(tmp_path: Path) -> None:
     second = [spoilt(0.2), spoilt(0.62)]
     pair = pair_of(tmp_path, first, second)
     line = line_of(pair)
-    found = line.difference
-    assert found is not None
-    over_seeds = next(one for one in found.intervals if one.over == "seeds")
+    result = line.difference
+    assert result is not None
+    over_seeds = next(one for one in result.intervals if one.over == "seeds")
     assert line.first is not None and line.second is not None
-    assert_allclose(found.value, line.second.value - line.first.value)
+    assert_allclose(result.value, line.second.value - line.first.value)
     assert over_seeds.low < 0 < over_seeds.high
-    assert line.outcome == "undecided" and found.p > 0.05
+    assert line.outcome == "undecided" and result.p > 0.05
 
 
 def test_headlines_alone_are_corrected(two: Comparison) -> None:

@@ -79,41 +79,43 @@ def test_these_concepts_are_quoted_and_others_are_a_further_interval() -> None:
     random = np.random.default_rng(4)
     shared = 0.4 + random.normal(size=(30, 1)) + 0.1 * random.normal(size=(30, 25))
     first, second = side(np.zeros((30, 25))), side(shared)
-    found = compute_difference(first, second)
+    result = compute_difference(first, second)
     rows = second.rows.values.mean(axis=1)[1:]
-    wanted = compute_paired_interval(rows, found.value, ResamplingSource("samples", 30, 0.95, 20.0))
+    wanted = compute_paired_interval(
+        rows, result.value, ResamplingSource("samples", 30, 0.95, 20.0)
+    )
     assert wanted is not None
-    assert [(one.over, one.scope) for one in found.intervals] == [
+    assert [(one.over, one.scope) for one in result.intervals] == [
         ("samples", "fixed"), ("concepts", "population"),
     ]  # fmt: skip
-    assert_allclose(found.p, wanted.p)
+    assert_allclose(result.p, wanted.p)
     parts = components(rows, second.rows.values[1:], second.rows.values[0], 30)
-    assert parts is not None and found.population is not None
-    assert_allclose(found.population.interval.error, math.sqrt(parts.variance))
-    assert found.hardest is found.population and found.population.p >= found.p
+    assert parts is not None and result.population is not None
+    assert_allclose(result.population.interval.error, math.sqrt(parts.variance))
+    assert result.hardest is result.population and result.population.p >= result.p
 
 
 def test_concepts_alone_vary_where_samples_change_nothing() -> None:
     moved = np.array([0.1, 0.3, 0.2, 0.5])
-    found = compute_difference(side(np.zeros((30, 4))), side(np.tile(moved, (30, 1))))
+    result = compute_difference(side(np.zeros((30, 4))), side(np.tile(moved, (30, 1))))
     t = moved.mean() / (moved.std(ddof=1) / 2)
-    assert found.interval is not None and found.interval.over == "concepts"
-    assert_allclose(found.p, 2 * stdtr(3, -t))
+    assert result.interval is not None and result.interval.over == "concepts"
+    assert_allclose(result.p, 2 * stdtr(3, -t))
 
 
 def test_clusters_are_counted_for_the_items_as_well() -> None:
     random = np.random.default_rng(3)
     clusters = np.repeat(np.arange(4), 10)
     second = side(random.normal(size=(40, 3)), clusters=clusters)
-    found = compute_difference(side(np.zeros((40, 3)), clusters=clusters), second)
-    assert found.items is not None
+    result = compute_difference(side(np.zeros((40, 3)), clusters=clusters), second)
+    assert result.items is not None
     rows = second.rows.values
     wanted = compute_paired_interval(
         rows[1:61, 0], rows[0, 0], ResamplingSource("clusters", 4, 0.95, 20.0)
     )
     assert wanted is not None
     ends = [wanted.interval.low, wanted.interval.high]
-    assert_allclose([found.items.low[0], found.items.high[0]], ends)
+    assert_allclose([result.items.low[0], result.items.high[0]], ends)
 
 
 @pytest.mark.parametrize("more", ["first", "second"])
@@ -121,9 +123,9 @@ def test_items_of_either_run_alone_are_counted_and_said(more: str) -> None:
     each = np.random.default_rng(5).normal(size=(30, 4))
     sides = [side(each[:, :3]), side(each)]
     first, second = sides if more == "second" else sides[::-1]
-    found = compute_difference(first, second)
-    assert found.items is not None and found.items.dropped == 1
-    said = _write_remark((first.score, second.score), found, BOTH)
+    result = compute_difference(first, second)
+    assert result.items is not None and result.items.dropped == 1
+    said = _write_remark((first.score, second.score), result, BOTH)
     assert said.startswith("over the 3 concepts that both have") and "stored" not in said
 
 
@@ -133,10 +135,10 @@ def test_no_interval_goes_where_no_score_can() -> None:
     sides = []
     for one in (side(each), side(each)):
         sides.append(replace(one, score=replace(one.score, bounds=(0.0, 1.0), intervals=own)))
-    found = compute_difference(*sides)
-    assert found.interval is not None
-    assert_allclose([found.interval.low, found.interval.high], [-0.1, 0.1])
-    said = _write_remark((sides[0].score, sides[1].score), found, BOTH)
+    result = compute_difference(*sides)
+    assert result.interval is not None
+    assert_allclose([result.interval.low, result.interval.high], [-0.1, 0.1])
+    said = _write_remark((sides[0].score, sides[1].score), result, BOTH)
     assert said.startswith("each of the 10 concepts scores the same in both")
 
 

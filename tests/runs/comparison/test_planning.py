@@ -50,8 +50,8 @@ def test_samples_for_a_power_of_four_fifths(
     [(5, 0.05, (3, 3, 5)), (5, SIX, (3, 4, 7)), (2, 0.05, (3, 6, 17)), (2, SIX, (4, 9, 27))],
 )
 def test_seeds_with_samples_to_spare(points: int, alpha: float, wanted: tuple[int, ...]) -> None:
-    found = [find_seed_count(points, RecipeVariances(sd), alpha, 0.8) for sd in (0.5, 1.0, 2.0)]
-    assert tuple(found) == wanted
+    result = [find_seed_count(points, RecipeVariances(sd), alpha, 0.8) for sd in (0.5, 1.0, 2.0)]
+    assert tuple(result) == wanted
 
 
 @pytest.mark.parametrize(
@@ -117,13 +117,13 @@ def test_a_plan_has_a_line_for_each_thing_that_varies() -> None:
         sd=0.45, n=500, recipe=RecipeVariances(0.01), item_sd=0.05,
         recipe_at_hand=RecipeVariances(0.02, common=0.02**2, clusters=500),
     )  # fmt: skip
-    found = {
+    result = {
         size.what: (size.alone, size.strictest) for size in compute_required_sizes(whole, 0.02, 0.8)
     }
-    assert found["samples, for these models"] == (3976, 6134)
-    assert found["seeds of each run, for the recipe, with samples to spare"] == (6, 9)
-    assert found["seeds of each run, for the recipe, with 500 samples"] == (None, None)
-    assert found["concepts, for others like these"] == (
+    assert result["samples, for these models"] == (3976, 6134)
+    assert result["seeds of each run, for the recipe, with samples to spare"] == (6, 9)
+    assert result["seeds of each run, for the recipe, with 500 samples"] == (None, None)
+    assert result["concepts, for others like these"] == (
         find_sample_size(0.02, 0.05, 0.05, 0.8), find_sample_size(0.02, 0.05, SIX, 0.8),
     )  # fmt: skip
     assert list(compute_required_sizes(Pilot(why="nothing"), 0.02, 0.8)) == []

@@ -59,20 +59,20 @@ def test_common_is_the_mean_over_pairs_of_different_seeds(a: int, b: int, seed: 
     random = np.random.default_rng(seed)
     shared = random.normal(size=(1, 31)) * [[*[1.0] * 15, *[-0.5] * 16]]
     first, second = random.normal(size=(a, 31)), shared + random.normal(size=(b, 31))
-    found = estimate_seed_variances(first, second, 20)
-    assert found is not None
+    result = estimate_seed_variances(first, second, 20)
+    assert result is not None
     pairs = [
         covariance(second[j, 1:] - first[i, 1:], second[m, 1:] - first[k, 1:])
         for i, k in itertools.permutations(range(a), 2)
         for j, m in itertools.permutations(range(b), 2)
     ]
-    assert_allclose(found.common, max(np.mean(pairs) * 20 / 19, 0.0), atol=1e-12)
-    assert found.seeds == (a, b)
-    assert_allclose(found.variances, [first[:, 0].var(ddof=1), second[:, 0].var(ddof=1)])
+    assert_allclose(result.common, max(np.mean(pairs) * 20 / 19, 0.0), atol=1e-12)
+    assert result.seeds == (a, b)
+    assert_allclose(result.variances, [first[:, 0].var(ddof=1), second[:, 0].var(ddof=1)])
     own = np.mean([covariance(x[1:], x[1:]) for x in first]) - np.mean(
         [covariance(first[i, 1:], first[k, 1:]) for i, k in itertools.permutations(range(a), 2)]
     )
-    assert_allclose(found.own[0], max(own * 20 / 19, 0.0), atol=1e-12)
+    assert_allclose(result.own[0], max(own * 20 / 19, 0.0), atol=1e-12)
 
 
 def test_paired_seeds_have_the_variance_of_their_differences() -> None:
@@ -80,33 +80,33 @@ def test_paired_seeds_have_the_variance_of_their_differences() -> None:
     start = random.normal(size=(4, 1)) * 5
     first, second = (start + random.normal(size=(4, 41)) for _ in range(2))
     apart = estimate_seed_variances(first, second, 30)
-    found = estimate_seed_variances(first, second, 30, paired=True)
-    assert found is not None and apart is not None and found.paired and not apart.paired
+    result = estimate_seed_variances(first, second, 30, paired=True)
+    assert result is not None and apart is not None and result.paired and not apart.paired
     moved = second - first
-    assert_allclose(found.of_seeds, moved[:, 0].var(ddof=1) / 4)
+    assert_allclose(result.of_seeds, moved[:, 0].var(ddof=1) / 4)
     pairs = [covariance(moved[i, 1:], moved[k, 1:]) for i, k in itertools.permutations(range(4), 2)]
-    assert_allclose(found.common, max(np.mean(pairs) * 30 / 29, 0.0), atol=1e-12)
-    assert found.variance < apart.variance / 3, "what both share in training cancels out"
-    parts = found.of_seeds**2 / 3 + found.common**2 / 29
-    assert_allclose(found.df, found.variance**2 / parts)
+    assert_allclose(result.common, max(np.mean(pairs) * 30 / 29, 0.0), atol=1e-12)
+    assert result.variance < apart.variance / 3, "what both share in training cancels out"
+    parts = result.of_seeds**2 / 3 + result.common**2 / 29
+    assert_allclose(result.df, result.variance**2 / parts)
 
 
 def test_seeds_that_are_the_same_leave_the_samples_alone() -> None:
     random = np.random.default_rng(2)
     first, second = (np.repeat(random.normal(size=(1, 61)), 3, axis=0) for _ in range(2))
-    found = estimate_seed_variances(first, second, 40)
-    assert found is not None and found.of_seeds == 0.0 and found.own == pytest.approx((0, 0))
-    assert_allclose(found.common, (second - first)[0, 1:].var() * 40 / 39)
-    assert_allclose(found.df, 39)
+    result = estimate_seed_variances(first, second, 40)
+    assert result is not None and result.of_seeds == 0.0 and result.own == pytest.approx((0, 0))
+    assert_allclose(result.common, (second - first)[0, 1:].var() * 40 / 39)
+    assert_allclose(result.df, 39)
 
 
 def test_undefined_seeds_do_not_count_and_one_does_not_tell() -> None:
     random = np.random.default_rng(3)
     first, second = random.normal(size=(3, 31)), random.normal(size=(3, 31))
     first[1] = np.nan
-    found = estimate_seed_variances(first, second, 20)
+    result = estimate_seed_variances(first, second, 20)
     wanted = estimate_seed_variances(first[[0, 2]], second, 20)
-    assert found == wanted and found is not None and found.seeds == (2, 3)
+    assert result == wanted and result is not None and result.seeds == (2, 3)
     first[0] = np.nan
     assert estimate_seed_variances(first, second, 20) is None
     assert estimate_seed_variances(first[2:], second, 20) is None

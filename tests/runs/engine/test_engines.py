@@ -193,8 +193,8 @@ def test_a_piece_that_fails_three_times_is_given_up(
 ) -> None:
     for number, pool in enumerate((CurrentProcess(), processes)):
         doing = WorkerPool(pool, ledger(tmp_path / f"{number}"))
-        found = doing.reduced(work(10, partial(wrong_at, 6)), merge)
-        assert found is not None and int(found[":.n"]) == 9
+        result = doing.reduced(work(10, partial(wrong_at, 6)), merge)
+        assert result is not None and int(result[":.n"]) == 9
         (failed,) = doing.failed
         assert (failed.piece, failed.error, failed.tries) == ("numbers 6", "ZeroDivisionError", 3)
         assert "\x1b" not in failed.message and len(failed.traceback_sha256) == 64
@@ -218,14 +218,16 @@ def test_processes_that_are_killed(tmp_path: Path, times: int) -> None:
     """Twice costs nothing; a piece that always kills its process is given up."""
     pool = LocalProcesses(2)
     doing = WorkerPool(pool, ledger(tmp_path))
-    found = doing.reduced(work(20, partial(dies_at, 11, times, tmp_path)), merge)
+    result = doing.reduced(work(20, partial(dies_at, 11, times, tmp_path)), merge)
     pool.close()
-    assert found is not None
+    assert result is not None
     if times < 3:
-        assert digest_arrays(found) == digest_arrays(SerialWorkers().reduced(work(20), merge) or {})
+        assert digest_arrays(result) == digest_arrays(
+            SerialWorkers().reduced(work(20), merge) or {}
+        )
         assert not doing.failed
     else:
-        assert int(found[":.n"]) == 19
+        assert int(result[":.n"]) == 19
         assert [(one.piece, one.error) for one in doing.failed] == [("numbers 11", "ProcessDied")]
         assert len(list(tmp_path.glob("died-11-*"))) == 3
 
@@ -248,9 +250,9 @@ def test_a_full_disk_stops_the_run_and_nothing_is_lost(tmp_path: Path) -> None:
             assert all(doing.checkpoints.read(key) is not None for key in kept)
         subprocess.run(["mount", "-o", "remount,size=8m", str(small)], check=True)
         rest = WorkerPool(CurrentProcess(), ledger(small))
-        found = rest.reduced(work(200), merge)
+        result = rest.reduced(work(200), merge)
         assert rest.computed == 200 - len(kept)
-        assert digest_arrays(found or {}) == digest_arrays(
+        assert digest_arrays(result or {}) == digest_arrays(
             SerialWorkers().reduced(work(200), merge) or {}
         )
     finally:
@@ -323,9 +325,9 @@ def test_the_oldest_piece_may_die_while_many_others_end(tmp_path: Path) -> None:
     """What is begun again is what all others wait for: it must not wait for them."""
     pool = LocalProcesses(2)
     doing = WorkerPool(pool, ledger(tmp_path))
-    found = doing.reduced(work(127, partial(dies_late, 0, tmp_path)), merge)
+    result = doing.reduced(work(127, partial(dies_late, 0, tmp_path)), merge)
     pool.close()
-    assert found is not None and int(found[":.n"]) == 127 and not doing.failed
+    assert result is not None and int(result[":.n"]) == 127 and not doing.failed
 
 
 def test_results_are_taken_one_work_at_a_time(tmp_path: Path) -> None:

@@ -45,14 +45,14 @@ LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "0000000000000000000
 
 def listening() -> set[tuple[str, str]]:
     """Addresses and ports that something listens on, as the kernel has them."""
-    found = set()
+    result = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         for line in Path(table).read_text().splitlines()[1:]:
             local, state = line.split()[1], line.split()[3]
             if state == "0A":
                 address, port = local.split(":")
-                found.add((address, port))
-    return found
+                result.add((address, port))
+    return result
 
 
 @pytest.fixture(scope="module")
@@ -77,9 +77,9 @@ def pool(sockets_before: set[tuple[str, str]]) -> Iterator[RayTasks]:
     with pytest.MonkeyPatch.context() as patch:
         tests = str(Path(__file__).parents[2])  # where work_pieces is
         patch.setenv("PYTHONPATH", tests, prepend=os.pathsep)
-        found = started()
-        yield found
-        found.close()
+        result = started()
+        yield result
+        result.close()
 
 
 def crew(pool: RayTasks, folder: Path) -> WorkerPool:
@@ -166,8 +166,8 @@ def test_never_attached_by_accident(pool: RayTasks, monkeypatch: pytest.MonkeyPa
 
 def test_failures_and_refusals(pool: RayTasks, tmp_path: Path) -> None:
     doing = crew(pool, tmp_path / "a")
-    found = doing.reduced(work(10, partial(wrong_at, 6)), merge)
-    assert found is not None and int(found[":.n"]) == 9
+    result = doing.reduced(work(10, partial(wrong_at, 6)), merge)
+    assert result is not None and int(result[":.n"]) == 9
     assert [one.error for one in doing.failed] == ["ZeroDivisionError"]
     with pytest.raises(UnsafeInputError, match="changed bytes"):
         crew(pool, tmp_path / "b").reduced(work(6, partial(refused_at, 3)), merge)
@@ -178,13 +178,15 @@ def test_failures_and_refusals(pool: RayTasks, tmp_path: Path) -> None:
 @pytest.mark.parametrize("times", [1, 99])
 def test_workers_that_are_killed(pool: RayTasks, tmp_path: Path, times: int) -> None:
     doing = crew(pool, tmp_path)
-    found = doing.reduced(work(12, partial(dies_at, 5, times, tmp_path)), merge)
-    assert found is not None
+    result = doing.reduced(work(12, partial(dies_at, 5, times, tmp_path)), merge)
+    assert result is not None
     if times == 1:
-        assert digest_arrays(found) == digest_arrays(SerialWorkers().reduced(work(12), merge) or {})
+        assert digest_arrays(result) == digest_arrays(
+            SerialWorkers().reduced(work(12), merge) or {}
+        )
         assert not doing.failed
     else:
-        assert int(found[":.n"]) == 11
+        assert int(result[":.n"]) == 11
         assert [one.piece for one in doing.failed] == ["numbers 5"]
         assert len(list(tmp_path.glob("died-5-*"))) == 3
 
@@ -196,8 +198,8 @@ def test_networks_by_ray_data(pool: RayTasks, tmp_path: Path) -> None:
     try:
         todo = work(10, with_tool, tool=partial(make_tool, tmp_path), network=True)
         doing = crew(pool, tmp_path)
-        found = list(doing.each(todo))
-        assert [int((one or {})["item"]) for one in found] == list(range(10))
+        result = list(doing.each(todo))
+        assert [int((one or {})["item"]) for one in result] == list(range(10))
         assert len(list(tmp_path.glob("tool-*"))) == 1
         assert doing.computed == 10
         again = crew(pool, tmp_path)

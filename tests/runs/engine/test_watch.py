@@ -160,9 +160,9 @@ def test_time_left_counts_passes_to_come(monkeypatch: pytest.MonkeyPatch) -> Non
     for pieces in (2, 2, 10, 10, 10):
         now[0] += 20.0
         watch.add(pieces, TaskOutcome(computed=pieces))
-    found = watch.snapshot()
-    assert found["rate"] == pytest.approx(0.5), "of the last minute"
-    assert found["seconds_left"] == pytest.approx(66 / 0.5 + 30)
+    result = watch.snapshot()
+    assert result["rate"] == pytest.approx(0.5), "of the last minute"
+    assert result["seconds_left"] == pytest.approx(66 / 0.5 + 30)
 
 
 def test_counts_on_a_port_of_this_machine() -> None:

@@ -16,10 +16,10 @@ from theodolite.errors import UnsafeInputError, VerificationError
 
 def test_scores_come_back(tmp_path: Path) -> None:
     asked = audit(planted_concepts(alignment=0.7), Resampling(resamples=50))
-    found = list(asked.scores)
-    write_scores(tmp_path / "s.json", scores_file(found, asked.verdicts, asked.not_computed))
+    result = list(asked.scores)
+    write_scores(tmp_path / "s.json", scores_file(result, asked.verdicts, asked.not_computed))
     again, _ = read_scores(tmp_path / "s.json")
-    for a, b in zip(found, again, strict=True):
+    for a, b in zip(result, again, strict=True):
         assert (a.value, a.intervals, a.nulls, a.n) == (b.value, b.intervals, b.nulls, b.n)
         if a.detail is not None and b.detail is not None:
             np.testing.assert_array_equal(a.detail.values, b.detail.values)

@@ -51,8 +51,8 @@ def cases(group: str, makers: dict[str, Callable[[Path], bytes]], read: Callable
     for name, content in makers.items():
 
         def make(folder: Path, canary: Path, content: Any = content) -> list[str]:
-            found: list[str] = read(folder, content(canary))
-            return found
+            result: list[str] = read(folder, content(canary))
+            return result
 
         CORPUS[f"{group}: {name}"] = make
 

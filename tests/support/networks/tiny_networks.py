@@ -30,15 +30,15 @@ def tiny_tokenizer(folder: Path) -> Any:
     unknown = {"unk_token": "<unk>"}
     marks = {**unknown, "pad_token": "<pad>", "bos_token": "<s>", "eos_token": "</s>"}
     names = ("<pad>", "<s>", "</s>", "<unk>", *WORDS)
-    found = tokenizers.Tokenizer(
+    result = tokenizers.Tokenizer(
         tokenizers.models.WordLevel({w: k for k, w in enumerate(names)}, **unknown)
     )
-    found.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-    found.post_processor = tokenizers.processors.TemplateProcessing(
+    result.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    result.post_processor = tokenizers.processors.TemplateProcessing(
         single="<s> $A </s>", special_tokens=[("<s>", 1), ("</s>", 2)]
     )
     fast = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=found, model_max_length=16, **marks
+        tokenizer_object=result, model_max_length=16, **marks
     )
     fast.save_pretrained(folder)
     return fast

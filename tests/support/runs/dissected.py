@@ -69,7 +69,7 @@ def published_beam(
     leaves = sorted((c for c in range(len(masks)) if score[c] > 0), key=lambda c: -score[c])
     beam = [(Formula(c), masks[c], score[c]) for c in leaves[:size]]
     labels = leaves[:candidates] if candidates else list(range(len(masks)))
-    found = [(beam[0][0], beam[0][2])]
+    result = [(beam[0][0], beam[0][2])]
     for _ in range(1, lengths):
         grown = list(beam)
         for formula, mask, _ in beam:
@@ -79,8 +79,8 @@ def published_beam(
                     steps = (*formula.steps, (operator, label))
                     grown.append((Formula(formula.first, steps), new, iou(new, unit)))
         beam = sorted(grown, key=lambda entry: -entry[2])[:size]
-        found.append((beam[0][0], beam[0][2]))
-    return found
+        result.append((beam[0][0], beam[0][2]))
+    return result
 
 
 def best_of_all(masks: np.ndarray, unit: np.ndarray) -> float:

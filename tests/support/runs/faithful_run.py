@@ -166,10 +166,10 @@ def plain(markup: str) -> str:
 
 def rows_of(table: str) -> list[tuple[str, list[str]]]:
     """Of each row of a table's body its opening tag, and its cells as text."""
-    found = re.findall(r"(<tr[^>]*>)(.*?)</tr>", table.split("</thead>")[1], re.DOTALL)
+    result = re.findall(r"(<tr[^>]*>)(.*?)</tr>", table.split("</thead>")[1], re.DOTALL)
     return [
         (tag, [plain(cell) for cell in re.findall(r"<t[hd].*?</t[hd]>", row, re.DOTALL)])
-        for tag, row in found
+        for tag, row in result
     ]
 
 

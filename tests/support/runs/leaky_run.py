@@ -123,5 +123,5 @@ def upwards(svg: str) -> tuple[float, float]:
 
 def marked(svg: str, style: int) -> list[tuple[float, float]]:
     """Return the places of the marks of one line."""
-    found = re.findall(rf'class="mark c{style}" transform="translate\(([\d.]+) ([\d.]+)\)"', svg)
-    return [(float(x), float(y)) for x, y in found]
+    result = re.findall(rf'class="mark c{style}" transform="translate\(([\d.]+) ([\d.]+)\)"', svg)
+    return [(float(x), float(y)) for x, y in result]

@@ -60,8 +60,8 @@ def axe_clean(page: Any) -> None:
     """Nothing that axe finds wrong, folds opened; headings go down one level at a time."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
     page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
-    found = axe.Axe().run(page).response["violations"]
-    told = [(v["id"], [node["html"][:160] for node in v["nodes"][:3]]) for v in found]
+    result = axe.Axe().run(page).response["violations"]
+    told = [(v["id"], [node["html"][:160] for node in v["nodes"][:3]]) for v in result]
     assert not told, told
     levels = page.evaluate(HEADINGS)
     assert levels[0] == 1 and levels.count(1) == 1, "one title"

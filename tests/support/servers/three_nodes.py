@@ -44,9 +44,9 @@ def main(folder: Path) -> None:
 
         crew = WorkerPool(pool, CheckpointStore(Store.at(folder / name)), progress)
         started = time.perf_counter()
-        found = crew.reduced(work(60, partial(numbers, seconds=0.05)), merge)
+        result = crew.reduced(work(60, partial(numbers, seconds=0.05)), merge)
         assert not crew.failed, crew.failed
-        print(f"={name} {digest_arrays(found or {})}")
+        print(f"={name} {digest_arrays(result or {})}")
         print(f"seconds {time.perf_counter() - started:.1f}")
     address = ray.get_runtime_context().gcs_address
     print("=listening", "loopback" if address.startswith("127.0.0.1:") else address)
