@@ -183,7 +183,7 @@ def draw_units(evidence: UnitEvidence) -> UnitEvidence:
     """Return the evidence of at most UNITS units, drawn with seed 0."""
     n = len(evidence.units)
     chosen = np.sort(np.random.default_rng(0).permutation(n)[:UNITS])
-    arrays = {
+    arrays: dict[str, Any] = {
         name: np.asarray(array)[:, chosen]
         for name in UNIT_ARRAYS
         if (array := getattr(evidence, name)) is not None

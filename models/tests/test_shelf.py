@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from tools.shelf import PAGE, list_weights, read_cards, write_page
 
 from theodolite._storage.paths import sha256_of
 from theodolite.errors import EvidenceError, UnsafeInputError
@@ -53,6 +54,11 @@ def test_card_complete(path: Path) -> None:
     if (path.parent / WEIGHTS).is_file():
         assert sha256_of(path.parent / WEIGHTS) == card.sha256
         assert (path.parent / WEIGHTS).stat().st_size == card.bytes
+
+
+def test_page_and_list_follow_from_cards() -> None:
+    assert (SHELF.parent / "models.json").read_text("utf-8") == list_weights(read_cards())
+    assert PAGE.read_text("utf-8") == write_page(read_cards())
 
 
 def test_shelf_sizes_within_limits() -> None:
