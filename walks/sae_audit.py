@@ -85,6 +85,7 @@ file = folder / "run" / "tables" / "causal_effects.parquet"
 file = folder / "run" / "tables" / "causal_effects.parquet"
 effects = pyarrow.parquet.read_table(file)  # noqa: TID251
 assert "yes" not in effects.to_pydict()["answer"]
+assert facts["attributions against ablations, rank correlation"] > 0.9
 assert "concepts told" in (folder / "run" / "report.html").read_text().lower()
 
 # a page of each latent; the planted one makes its word probable

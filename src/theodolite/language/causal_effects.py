@@ -4,7 +4,6 @@ A latent's effect is held against that of up to 20 latents of the same dictionar
 about as often. What a latent detects it need not cause: a copy that nothing reads detects as well.
 """
 
-import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,8 +18,8 @@ from theodolite._stats.intervals import quantile
 from theodolite._stats.sampling import select_half
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Samples
-from theodolite.evidence.ragged import compute_starts
 from theodolite.language.concept_answers import compute_draw_p, select_discoveries
+from theodolite.language.concept_probes import sum_texts
 from theodolite.language.dictionaries.objects import dictionary as as_dictionary
 from theodolite.language.dictionaries.torch_codes import Tensor, TokenDictionary
 from theodolite.language.models.dictionaries import SparseCodes, compute_sparse_codes
@@ -99,11 +98,7 @@ class CausalTexts:
     @cached_property
     def sums(self) -> Float[np.ndarray, "texts dimensions"]:
         """Sum of the activations of each text."""
-        starts = compute_starts([*map(len, self.ids)])
-        return np.array([
-            np.sum(self.activations[first:last], axis=0, dtype=np.float64)
-            for first, last in itertools.pairwise(starts.tolist())
-        ])  # fmt: skip
+        return sum_texts(self.activations, self.ids)
 
     def difference_of_means(
         self, there: Bool[np.ndarray, " texts"], known: Bool[np.ndarray, " texts"]

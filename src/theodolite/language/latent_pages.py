@@ -8,12 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import rankdata
 
 from theodolite._stats.sampling import select_half
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.token import TokenEvidence
+from theodolite.evidence.ragged import require_ragged
+from theodolite.language.attributions import attribution_arrays
 from theodolite.language.causal_effects import CausalEffect, causal_effects, choose_target
 from theodolite.language.concept_answers import ConceptAnswers
+from theodolite.language.concept_probes import ConceptProbes, fit_concept_probes
 from theodolite.language.dashboard.material import MeasuredEffect
 from theodolite.language.dashboard.pages import feature_pages
 from theodolite.language.dashboard.summary import RANDOM
@@ -52,6 +56,8 @@ class ToldConcepts:
     facts: list[tuple[str, float | int | str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     tables: dict[str, dict[str, list[Any]]] = field(default_factory=dict)
+    arrays: dict[str, Any] = field(default_factory=dict)
+    """Arrays of the evidence that were measured with them."""
 
 
 def answer_concepts(answers: ConceptAnswers | None) -> ToldConcepts:
@@ -68,9 +74,13 @@ def measure_latents(
     dictionary: TokenDictionary,
     labels: SequenceLabels,
     answers: ConceptAnswers,
+    evidence: TokenEvidence,
     seed: int,
 ) -> ToldConcepts:
-    """Ablate and steer the best latent of each concept, beside latents as often active."""
+    """Ablate and steer the best latent of each concept, beside latents as often active.
+
+    The evidence gets what is said and measured of other latents too, and probes of the concepts.
+    """
     if layer.network.rebuilt is not None:
         why = "Effects were not measured: the dictionary rebuilds another activation."
         return ToldConcepts(notes=[why])
@@ -98,7 +108,49 @@ def measure_latents(
     without = [answers.answers[c].concept for c, own in targets.items() if not own]
     if without:
         notes.append(f"No token is typical of {', '.join(without)}: no effect was measured.")
-    return ToldConcepts(facts, notes, {"causal_effects": _to_columns(effects, names)})
+    probes = fit_concept_probes(layer.activations, layer.ids, labels)
+    tried = attribution_arrays(layer.network, layer.ids, dictionary, evidence, targets, seed)
+    pairs, agreement = _to_pairs(tried, evidence)
+    facts.append(("attributions against ablations, rank correlation", agreement))
+    arrays = probes.absorption_arrays(layer.activations, layer.ids, labels, named)
+    tables = {
+        "causal_effects": _to_columns(effects, names),
+        "probes": _probe_columns(answers, probes),
+        "attributions": pairs,
+    }
+    return ToldConcepts(facts, notes, tables, arrays)
+
+
+def _to_pairs(
+    tried: Mapping[str, Any], evidence: TokenEvidence
+) -> tuple[dict[str, list[Any]], float]:
+    """Return the pairs of a token and a latent that were ablated, and how far claims and effects
+    are in one order. They are a table, so that no answer of the dictionary is read from them."""
+    claims, effects = tried["importance"], tried["effect"]
+    rows = np.flatnonzero(~np.isnan(claims.flat))
+    claim, effect = claims.flat[rows], effects.flat[rows]
+    table = {
+        "text": claims.row[rows].tolist(),
+        "token": (claims.inner_row[rows] - claims.starts[claims.row[rows]]).tolist(),
+        "latent": require_ragged(evidence.latent).flat[rows].tolist(),
+        "claim": claim.tolist(), "effect": effect.tolist(),
+    }  # fmt: skip
+    varied = len(rows) > 2 and np.ptp(claim) > 0 and np.ptp(effect) > 0
+    rank = [rankdata(column) for column in (claim, effect)]
+    return table, float(np.corrcoef(*rank)[0, 1]) if varied else float("nan")
+
+
+def _probe_columns(answers: ConceptAnswers, probes: ConceptProbes) -> dict[str, list[Any]]:
+    """Return what probes reach on the same concepts, and a latent's share of their advantage."""
+    columns = answers.to_columns()
+    mean, value = (np.array(columns[name], float) for name in ("mean", "value"))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = np.where(probes.aurocs > mean, (value - mean) / (probes.aurocs - mean), np.nan)
+    return {
+        "concept": columns["concept"], "latent": columns["latent"], "value": columns["value"],
+        "mean": columns["mean"], "probe": probes.aurocs.tolist(),
+        "difference_of_means": probes.difference_aurocs.tolist(), "share": share.tolist(),
+    }  # fmt: skip
 
 
 def _to_columns(effects: Sequence[CausalEffect], concepts: Sequence[str]) -> dict[str, list[Any]]:

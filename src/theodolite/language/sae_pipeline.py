@@ -19,6 +19,7 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.pipeline_output import ComparedModel, Produced, WorkContext, no_pages
+from theodolite.evidence.plain_arrays import replace_arrays
 from theodolite.evidence.subject import Claim, Subject
 from theodolite.language.concept_answers import concept_answers
 from theodolite.language.dictionaries.common_form import SparseDictionary
@@ -124,9 +125,10 @@ class LanguageFeaturesPipeline:
         others = self._others(replace(work, settings=settings), context)
         evidence = others.evidence(dictionary, active, beside)
         concepts = self._answer(evidence["dictionary"], work, context)
+        evidence["dictionary"] = replace_arrays(evidence["dictionary"], **concepts.arrays)
         tables = concepts.tables | self._logits(work)
         missing = (f"Not compared with {n}: {reason}." for n, reason in reasons.items())
-        notes = self._notes(data, work)
+        notes = [*data.notes, *self._notes(data, work)]
         return Produced(
             evidence=[[evidence["dictionary"]]],
             compared=[
@@ -134,14 +136,7 @@ class LanguageFeaturesPipeline:
                 for n in beside
             ],
             about={"name": "dictionary", "what": "the dictionary that is asked about"},
-            notes=(
-                *work.findings,
-                *rebuilds.findings,
-                *concepts.notes,
-                *data.notes,
-                *notes,
-                *missing,
-            ),
+            notes=[*work.findings, *rebuilds.findings, *concepts.notes, *notes, *missing],
             facts=[*self._facts(work, active), *rebuilds.facts, *concepts.facts],
             tables=tables,
             pages=self._pages(evidence, work, tables, context),
@@ -162,11 +157,11 @@ class LanguageFeaturesPipeline:
             return concepts
         context.progress("effects of latents", 0, 1)
         measured = measure_latents(
-            work.layer, work.dictionary, work.labels, answers, context.seeds[0]
+            work.layer, work.dictionary, work.labels, answers, evidence, context.seeds[0]
         )
         return ToldConcepts(
             [*concepts.facts, *measured.facts], [*concepts.notes, *measured.notes],
-            concepts.tables | measured.tables,
+            concepts.tables | measured.tables, measured.arrays,
         )  # fmt: skip
 
     def _facts(self, work: "PreparedAudit", active: int) -> list[tuple[str, float | int | str]]:

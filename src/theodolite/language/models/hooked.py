@@ -125,6 +125,30 @@ class HookedModel:
             raise EvidenceError(self.module, "no activation in a pass", needed)
         return Batch(rows, numbers, own_real, seen[0], output)
 
+    def gradient(
+        self, ids: Sequence[int], read: Callable[[Tensor], Tensor]
+    ) -> Float[np.ndarray, "tokens dimensions"]:
+        """Return the gradient, at the activations of one text, of a number that is read off its
+        logits (tokens, vocabulary)."""
+        import torch  # noqa: PLC0415
+
+        seen: list[Tensor] = []
+
+        def look(hidden: Any) -> Any:
+            seen.append(hidden.detach().requires_grad_())
+            return seen[0]
+
+        tokens = torch.as_tensor([[self.start, *ids]]).to(self.device)
+        handle = self._register(self.module, look, inputs=self.inputs)
+        try:
+            with torch.enable_grad():
+                mask = torch.ones_like(tokens)
+                output = self.model(input_ids=tokens, attention_mask=mask, use_cache=False)
+                (slope,) = torch.autograd.grad(read(output.logits[0]), seen[0])
+        finally:
+            handle.remove()
+        return to_host(slope[0, 1:])
+
     @contextmanager
     def _hooked(
         self, real: Tensor, change: Replacement | None, *, ends: bool

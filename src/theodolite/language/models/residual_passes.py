@@ -38,3 +38,15 @@ class TargetReader:
             chosen = log[:, torch.as_tensor(target).to(log.device)]
             parts.append(to_host(chosen.logsumexp(dim=1)))
         return np.concatenate(parts).astype(np.float64)
+
+    def gradient(
+        self, target: Int[np.ndarray, " target"], row: int
+    ) -> Float[np.ndarray, "tokens dimensions"]:
+        """Return its gradient at the activations of one text."""
+        import torch  # noqa: PLC0415
+
+        def last(logits: Tensor) -> Tensor:
+            log = torch.log_softmax(logits[-1].float(), dim=0)
+            return log[torch.as_tensor(target).to(log.device)].logsumexp(dim=0)
+
+        return self.network.gradient(self.ids[row], last)
