@@ -85,7 +85,7 @@ def test_few_draws_and_missing_parts() -> None:
 def test_random_dictionaries_get_few_false_answers() -> None:
     """As ``benchmarks/concept_discoveries.py`` does over 200 worlds."""
     rule, rank, power = [], [], []
-    for seed in range(6):
+    for seed in range(3):
         world = concept_world(seed, 22)
         each = np.stack([held_out(world, own) for own in world.pooled])
         for values in each[20:]:
@@ -95,5 +95,5 @@ def test_random_dictionaries_get_few_false_answers() -> None:
         power.append(
             told(held_out(world, values), each[:20])[chosen & (world.kind != "easy")].mean()
         )
-    assert np.mean(rule) <= 0.25 < np.mean(rank)  # 12 dictionaries; expected 0.05 and 0.6
+    assert np.mean(rule) <= 0.2 < np.mean(rank)  # 6 dictionaries; expected 0.05 and 0.6
     assert np.mean(power) > 0.5

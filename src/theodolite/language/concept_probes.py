@@ -40,7 +40,7 @@ class ConceptProbes:
     aurocs: Float[np.ndarray, " concepts"]
     """AUROC of the probe on texts that it was not fitted on."""
     difference_aurocs: Float[np.ndarray, " concepts"]
-    """The same along the difference of class means."""
+    """AUROC along the difference of class means, on those texts."""
 
     def absorption_arrays(
         self, activations: Any, ids: Ids, labels: SequenceLabels, named: dict[int, int]
