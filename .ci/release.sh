@@ -62,6 +62,8 @@ for walk in "$PWD"/walks/*.py; do  # those that need an extra: in the full envir
   walk_python=("$home/release/transcript/env/bin/python")
   ! head -3 "$walk" | grep -q "needs theodolite\[" ||
     walk_python=(env "PYTHONPATH=$home/release/transcript/wheel" "$home/full/bin/python")
+  ! head -3 "$walk" | grep -q "needs theodolite\[study\]" ||
+    walk_python=("$home/release/study/bin/python")
   echo "== $walk"; (cd "$home/release" && "${walk_python[@]}" "$walk")
 done
 python .ci/supply_chain.py "$empty/bin/python" "$home/release/dist"

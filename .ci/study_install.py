@@ -21,7 +21,13 @@ with socket.socket() as probe:
     port = str(probe.getsockname()[1])
 with tempfile.TemporaryDirectory() as folder:
     Path(folder).chmod(0o755)  # PostgreSQL may run as another user
-    subprocess.run([program, "study", "demo", "--check", "--port", port], check=True, cwd=folder)
+    for words in (
+        ["demo", "--people", "6", "--check", "--port", port],
+        ["export", "theodolite-demo", "--out", "ratings"],
+        ["verify", "ratings"],
+        ["demo", "--check", "--port", port],  # the study that is there
+    ):
+        subprocess.run([program, "study", *words], check=True, cwd=folder)
     done = subprocess.run(
         [sys.argv[1], "study", "serve", "here"],
         cwd=folder, check=False, capture_output=True, text=True,

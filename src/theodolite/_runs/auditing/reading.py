@@ -122,15 +122,22 @@ def _left_out(run: "RunFolder", needs: Iterable[str]) -> list[str]:
 
 def _of_study(path: Path) -> EvidenceSource:
     """Votes on the first question of a study that was exported."""
-    from theodolite.datasets.votes.study import study_votes  # noqa: PLC0415  few have one
+    from theodolite.datasets.votes.method_comparison import describe_planned  # noqa: PLC0415
+    from theodolite.datasets.votes.study import (  # noqa: PLC0415  few have one
+        read_comparison,
+        study_votes,
+    )
 
-    study = study_votes(path)
+    study, comparison = study_votes(path), read_comparison(path)
+    compared = describe_planned(comparison) if comparison is not None else []
     question = next(iter(study.questions))
     evidence: RatingEvidence = study.questions[question]
-    note = f"Accepted: the votes on {question} of the study {path.name!r}."
+    note = (
+        f"Accepted: the answers to {question} of the study {path.name!r}, of all methods together."
+    )
     return EvidenceSource(
         path.name, [[evidence]], local=(path,), inputs=study.digests(),
-        notes=(*study.notes, note),
+        notes=(*compared, *study.notes, note),
     )  # fmt: skip
 
 

@@ -67,7 +67,7 @@ class MethodDifference:
     answer: Answer | None = None
     """None for exploratory comparisons, which have no verdict."""
     factor: float | None = None
-    """How many times as many images and votes find the smallest relevant difference with 80 %
+    """How many times as many images and ratings find the smallest relevant difference with 80 %
     power, where the answer is inconclusive."""
 
 
@@ -99,6 +99,45 @@ class RatingComparison:
             lines += [_format_difference(row, self.plan.smallest) for row in others]
         lines.append(f"{self.raters:,} raters, {self.images:,} images, {self.votes:,} votes")
         return lines
+
+
+def describe_planned(comparison: RatingComparison) -> list[str]:
+    """Return a sentence for each planned comparison."""
+    return [
+        _describe_difference(row, comparison.plan.smallest)
+        for row in comparison.differences if row.planned
+    ]  # fmt: skip
+
+
+def _describe_difference(row: MethodDifference, smallest: float) -> str:
+    value = row.difference
+    if value.low is None or value.high is None:
+        return (
+            f"Planned comparison on {row.question}: {row.first} and {row.second} differ by "
+            f"{value.value:+.2f} points; there is no interval with fewer than {MIN_RATERS} raters "
+            "or images."
+        )
+    low, high = value.low, value.high
+    first, second = row.first, row.second
+    if row.answer == "lower":
+        first, second, low, high = second, first, -high, -low
+    bounds = f"95 % CI {low:.2f} to {high:.2f}".replace("-", "−")
+    if row.answer in ("higher", "lower"):
+        p = row.adjusted_p or 0.0
+        p_text = "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+        finding = (
+            f"{first} was rated {abs(value.value):.2f} points higher than {second} "
+            f"({bounds}; Holm-corrected {p_text})"
+        )
+    elif row.answer == "same":
+        finding = f"{first} and {second} were rated the same within ±{smallest:g} points ({bounds})"
+    else:
+        finding = f"the difference of {first} and {second} is inconclusive ({bounds})"
+        if row.factor is not None and row.factor > 1:
+            finding += (
+                f"; ±{smallest:g} needs about {row.factor:.1f} times as many images and ratings"
+            )
+    return f"Planned comparison on {row.question}: {finding}."
 
 
 def _format_value(value: EstimatedValue, sign: str = "") -> str:
@@ -139,7 +178,7 @@ def compare_ratings(
         The means and differences; planned differences have a verdict.
 
     Raises:
-        EvidenceError: If a column is missing, or no vote counts.
+        EvidenceError: If a column is missing, or no rating counts.
     """
     needed = ("participant", "image_key", "technique", *questions)
     missing = [name for name in needed if name not in votes]
@@ -204,7 +243,7 @@ class _Ratings:
         return _estimate(value, influence, self.raters[own], self.images[own], test=False)
 
     def difference(self, first: int, second: int) -> EstimatedValue | None:
-        """Return the difference of two methods, or None if the votes do not determine it."""
+        """Return the difference of two methods, or None if the ratings do not determine it."""
         met = np.unique(np.stack([self.raters, self.methods]), axis=1)
         if np.bincount(met[0]).max() > 1:
             return self._difference_within_raters(first, second)
@@ -229,7 +268,7 @@ class _Ratings:
         design = -(shares[self.raters] / n[:, None])
         design[np.arange(len(n)), self.methods] += 1
         rating = self.ratings - (np.bincount(self.raters, self.ratings)[self.raters] / n)
-        inverse = np.linalg.pinv(design.T @ design, hermitian=True)
+        inverse = np.linalg.pinv(design.T @ design, rcond=ESTIMABLE, hermitian=True)
         contrast = np.zeros(len(self.names))
         contrast[first], contrast[second] = 1.0, -1.0
         if np.abs(inverse @ (design.T @ design) @ contrast - contrast).max() > ESTIMABLE:

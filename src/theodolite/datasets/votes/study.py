@@ -8,6 +8,11 @@ from typing import Any, Literal
 from theodolite._storage.paths import confined, existing
 from theodolite._storage.tables import read_parquet
 from theodolite._storage.text import read_json
+from theodolite.datasets.votes.method_comparison import (
+    ComparisonPlan,
+    RatingComparison,
+    compare_ratings,
+)
 from theodolite.datasets.votes.own_scores import own_scores
 from theodolite.datasets.votes.rows import Vote, explanations_from, plain_text
 from theodolite.datasets.votes.voted import ShownExplanation, VotedExplanations
@@ -27,6 +32,7 @@ from theodolite.evidence.technique_columns import BOXES, PEOPLE, RANKINGS, WORDS
 
 Seen = Literal["all", "first"]
 MOST_POINTS = 100
+RESULTS = "results.json"
 
 
 def study_votes(root: Path, *, seen: Seen = "all") -> VotedExplanations:
@@ -78,6 +84,27 @@ def study_votes(root: Path, *, seen: Seen = "all") -> VotedExplanations:
             "modality": [explained[key]["modality"] for key in rated],
         },
         more=_more(root, tables, {(row["instance"], row["participant"]) for row in used}),
+    )  # fmt: skip
+
+
+def read_comparison(root: Path) -> RatingComparison | None:
+    """Compare the methods of an export as its study planned; None while ratings are missing."""
+    path = Path(root) / RESULTS
+    stored = read_json(path, "results")["comparison"] if path.is_file() else None
+    if stored is None:
+        return None
+    plan = stored["plan"]
+    pairs = plan["pairs"]
+    questions = sorted({mean["question"] for mean in stored["means"]})
+    table = read_parquet(_file(Path(root), "votes"), "table votes")
+    names = ("participant", "image_key", "technique", "counted", *questions)
+    return compare_ratings(
+        {name: list(table[name]) for name in names}, questions,
+        ComparisonPlan(
+            tuple(plan["primary"]),
+            None if pairs is None else tuple((first, second) for first, second in pairs),
+            float(plan["smallest"]),
+        ),
     )  # fmt: skip
 
 

@@ -1,9 +1,10 @@
 """Prepare a study and serve it. Used by `study serve` and `study demo`."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
 from urllib.parse import urlsplit
 
 import typer
@@ -51,9 +52,19 @@ class Addresses:
 
 
 def serve_study(
-    folder: Path, database: str | None, addresses: Addresses, workers: int, *, opened: bool
-) -> None:
-    """Serve all parts of a study until told to stop."""
+    folder: Path, database: str | None, addresses: Addresses, workers: int, *, opened: bool,
+    beside: Callable[[str], None] | None = None,
+) -> None:  # fmt: skip
+    """Serve all parts of a study until told to stop.
+
+    Args:
+        folder: The study.
+        database: Address of a PostgreSQL, or None for the folder's own.
+        addresses: Where pages and desk listen.
+        workers: Processes for pages.
+        opened: Whether the study opens.
+        beside: Called in a thread with the database's address when everything is started.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         stack.enter_context(hold_folder(folder, addresses.origin))
@@ -76,6 +87,8 @@ def serve_study(
             typer.echo(f"desk:   {link}")
             typer.echo("stop:   Ctrl-C; all answers are kept")
             typer.echo(f"data:   {folder.resolve()}")
+            if beside is not None:
+                Thread(target=beside, args=(url,), daemon=True).start()
 
         supervisor.run(tell)
 

@@ -151,8 +151,11 @@ def study_serve(
 def study_demo(
     folder: Annotated[Path, typer.Option(help="Folder of the study.")] = Path("theodolite-demo"),
     port: Port = 8080,
+    people: Annotated[
+        int, typer.Option(help="Scripted people who take part, up to the result.", min=0, max=60)
+    ] = 0,
     check: Annotated[
-        bool, typer.Option("--check", help="Start it, see that its first page answers, and end.")
+        bool, typer.Option("--check", help="End when a page, or the result, has come.")
     ] = False,
 ) -> None:
     """Try a small study with drawn images in a browser."""
@@ -160,21 +163,21 @@ def study_demo(
 
     from theodolite_study.cli.server_check import stop_when_answered
     from theodolite_study.cli.serving import Addresses, serve_study
-    from theodolite_study.demo.material import write_demo_material
-    from theodolite_study.new_study import DEMO_ETHICS, DEMO_TEXTS, NewStudy, write_new_study
+    from theodolite_study.demo.show_result import DemoPeople
+    from theodolite_study.demo.study import write_demo_study
 
     if not (folder / "study.yaml").exists():
-        material = write_demo_material(folder, seed=0)
-        title = "A study to try: drawn images"
-        beginning = NewStudy(
-            title=title, contact=DEFAULT_CONTACT, slug="demo", languages=("de", "fr"),
-            ethics=DEMO_ETHICS, pay="none", texts=DEMO_TEXTS,
-        )  # fmt: skip
-        write_new_study(folder, material, beginning)
+        write_demo_study(folder, people)
     here = "http://127.0.0.1"
     addresses = Addresses("127.0.0.1", port, port + 1, f"{here}:{port}", f"{here}:{port + 1}")
-    with report_errors(), stop_when_answered(port, "/s/demo") if check else nullcontext():
-        serve_study(folder, None, addresses, workers=1, opened=True)
+    played = DemoPeople(folder, addresses.origin, people, stop=check) if people else None
+    look = check and not people
+    with report_errors(), stop_when_answered(port, "/s/demo") if look else nullcontext():
+        serve_study(
+            folder, None, addresses, workers=1, opened=True, beside=played and played.take_part
+        )
+    if played is not None:
+        played.require_result()
 
 
 def study_status(folder: Folder, database: StudyDatabase = None, as_json: Json = False) -> None:

@@ -1,64 +1,16 @@
 """People who take part by the pages of the participants' server, without scripts."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from html.parser import HTMLParser
 from typing import Any
 
 import psycopg
 from starlette.testclient import TestClient
 
 from support.study.prolific_double import STUDY
+from theodolite_study.demo.page_forms import FormReader, PageForm
 
 OWN_WORDS = "a tower"
-
-
-@dataclass
-class PageForm:
-    """One form of a page: where it goes, and its fields."""
-
-    action: str
-    id: str = ""
-    hidden: dict[str, str] = field(default_factory=dict)
-    choices: dict[str, list[str]] = field(default_factory=dict)
-    """Values of radio buttons and of lists, by name."""
-    boxes: dict[str, str] = field(default_factory=dict)
-    texts: list[str] = field(default_factory=list)
-    """Names of fields that must be filled in."""
-
-
-class FormReader(HTMLParser):
-    """Reads the forms of a page."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.forms: list[PageForm] = []
-        self._select = ""
-        self.feed(html)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        has = {name: value or "" for name, value in attrs}
-        if tag == "form":
-            self.forms.append(PageForm(has["action"], has.get("id", "")))
-        elif self.forms and tag == "select":
-            self._select = has["name"]
-            self.forms[-1].choices[self._select] = []
-        elif self.forms and tag == "textarea" and "required" in has:
-            self.forms[-1].texts.append(has["name"])
-        elif self.forms and tag == "input":
-            self._input(self.forms[-1], has)
-
-    def _input(self, form: PageForm, has: Mapping[str, str]) -> None:
-        kind, name = has.get("type", "text"), has.get("name", "")
-        if kind == "hidden":
-            form.hidden[name] = has.get("value", "")
-        elif kind == "radio":
-            form.choices.setdefault(name, []).append(has["value"])
-        elif kind == "checkbox":
-            form.boxes[name] = has["value"]
-        elif "required" in has:
-            form.texts.append(name)
 
 
 @dataclass
@@ -105,7 +57,7 @@ class PageWalker:
 
     def agrees(self) -> None:
         (form,) = [form for form in self.forms() if form.id == "agree"]
-        self.sends(form, tick=re.findall('name="tick" value="([0-9]+)"', self.page.text))
+        self.sends(form, tick=FormReader(self.page.text).ticks)
         assert self.path == "/code", "before the first item"
         self.get("/go")
 
