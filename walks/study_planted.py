@@ -71,7 +71,7 @@ try:
     taste = {"sharp": 0.75, "blurred": -0.75}
     crowd = Crowd(pages.removesuffix("/s/maps"), "maps", folder, taste)
     met = crowd.send(["finish", "abandon", "finish", "drop out", "finish"] * 2 + ["drop out"])
-    while "120 of 120 votes" not in run("study", "status", folder):
+    while "120 of 120" not in run("study", "status", folder):
         assert sum(met.values()) < 60
         time.sleep(4)  # a place is free again after four seconds of silence
         met += crowd.send(["finish"] * 4, first=sum(met.values()))
@@ -84,7 +84,7 @@ try:
     assert "sharp higher" in result.splitlines()[1]
     assert "sharp higher" in open_desk(desk_link, "/studies/maps/results")
 
-    # The export holds exactly five votes for each explanation; audit and report repeat the answer.
+    # The export holds exactly five ratings of each explanation; audit and report repeat the answer.
     run("study", "export", folder, "--out", export)
     assert "ok" in run("study", "verify", export)
     audit = run("audit", export, "--quiet", "--out", Path(home.name) / "audit")

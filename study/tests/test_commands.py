@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from support.study.folder_study import FolderStudy, study_folder
 from theodolite.datasets.study_material.material import read_material
-from theodolite.errors import EvidenceError, UnsafeInputError, VerificationError
+from theodolite.errors import EvidenceError, VerificationError
 from theodolite_study.cli.app import app as study_app
 from theodolite_study.designer.study_archive import unpack_study
 from theodolite_study.keys import Keys
@@ -105,51 +105,6 @@ def test_pack_for_the_desk(tmp_path: Path) -> None:
     assert unpacked.material == read_material(folder)
     with pytest.raises(EvidenceError, match="file that is there"):
         told("pack", folder, "--out", tmp_path / "m.zip")
-
-
-@pytest.mark.parametrize("tool", ["label-studio", "potato"])
-def test_other_tools(tmp_path: Path, tool: str) -> None:
-    served = study_folder(tmp_path / "s")
-    told("convert", served, "--to", tool, "--out", tmp_path / tool)
-    assert any((tmp_path / tool).iterdir())
-    with pytest.raises(EvidenceError, match="convert"):
-        told("convert", served, "--out", tmp_path / "x")
-    with pytest.raises(EvidenceError, match="folder that is there"):
-        told("convert", served, "--to", tool, "--out", tmp_path / tool)
-
-
-def test_votes_from_elsewhere_bring_only_the_images_that_are_shown(
-    tmp_path: Path,
-) -> None:
-    served = study_folder(tmp_path / "s")
-    told("convert", served, "--to", "label-studio", "--out", tmp_path / "project")
-    tasks = json.loads((tmp_path / "project" / "tasks.json").read_text())
-    ratings = [
-        {"id": "r", "type": "rating", "from_name": f"q{i}", "to_name": "image",
-         "value": {"rating": 3}} for i in range(1, 5)
-    ]  # fmt: skip
-    said = {"id": "t", "type": "textarea", "from_name": "text", "to_name": "image",
-            "value": {"text": ["ears"]}}  # fmt: skip
-    for number, task in enumerate(tasks):
-        task["id"] = number
-        task["annotations"] = [
-            {"id": number, "completed_by": 7, "created_at": "2026-03-09T01:02:03Z",
-             "result": [*ratings, said]}
-        ]  # fmt: skip
-    (tmp_path / "said.json").write_text(json.dumps(tasks))
-    secret = tmp_path / "secret.png"
-    secret.write_bytes(b"nobody's business")
-    (served / "images" / "more.png").symlink_to(secret)
-    command = ("convert", served, "--from", tmp_path / "said.json", "--out")
-    told(*command, tmp_path / "back")
-    shown = {name for one in read_material(served).instances for name in one.images()}
-    assert {path.name for path in (tmp_path / "back" / "images").iterdir()} == shown
-    name = min(shown)
-    (served / "images" / name).unlink()
-    (served / "images" / name).symlink_to(secret)
-    with pytest.raises(UnsafeInputError, match="image"):
-        told(*command, tmp_path / "again")
-    assert not (tmp_path / "again").exists()
 
 
 def test_nothing_that_is_printed_steers_a_terminal(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from theodolite_study.cli.desk import study_staff
 from theodolite_study.cli.operate import study_backup, study_rehearse_restore, study_upgrade
 from theodolite_study.cli.people import study_invalidate, study_payments, study_withdraw
 from theodolite_study.cli.results import (
-    study_convert,
     study_export,
     study_plan,
     study_results,
@@ -43,7 +42,6 @@ app.command("invalidate")(study_invalidate)
 app.command("results")(study_results)
 app.command("export")(study_export)
 app.command("verify")(study_verify)
-app.command("convert")(study_convert)
 app.command("pack")(study_pack)
 app.command("backup")(study_backup)
 app.command("rehearse-restore")(study_rehearse_restore)

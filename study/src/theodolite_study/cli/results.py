@@ -1,9 +1,7 @@
-"""Define the commands about results: plan the size, export, verify, convert to and from other
-tools."""
+"""Define the commands about results: plan the size, results, export, verify."""
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -12,7 +10,7 @@ from theodolite.ext.commands import Json
 from theodolite_study.cli.study_folder import Folder, StudyDatabase, open_study, report_errors
 
 if TYPE_CHECKING:
-    from theodolite_study.convert.foreign_answers import ConvertedTables
+    pass
 
 TOOLS = ("label-studio", "potato")
 MAX_LISTED_CHARACTERS = 1000
@@ -135,57 +133,3 @@ def study_verify(
         count = "1 thing" if len(faults) == 1 else f"{len(faults)} things"
         raise VerificationError(f"{folder.name}", f"{count} that must not be", "none")
     typer.echo("ok: order, count, digests and aggregates hold")
-
-
-def study_convert(
-    folder: Folder,
-    out: Annotated[Path, typer.Option(help="A new folder.")],
-    to: Annotated[
-        str | None, typer.Option("--to", metavar="label-studio|potato", help="Make its project.")
-    ] = None,
-    answers: Annotated[
-        Path | None,
-        typer.Option("--from", help="What people said there: a JSON export, or Potato's folder."),
-    ] = None,
-) -> None:
-    """Convert a study to another tool, or its ratings back.
-
-    Neither tool holds the explanation back or gives exactly n votes.
-    """
-    from theodolite.errors import EvidenceError
-    from theodolite.ext.studies import read_material
-    from theodolite_study.convert.label_studio import read_label_studio, write_label_studio
-    from theodolite_study.convert.potato import read_potato, write_potato
-    from theodolite_study.protocol import read_protocol
-
-    if (to is None) == (answers is None) or to not in (*TOOLS, None):
-        raise EvidenceError("study convert", f"--to {to}", "--to label-studio or potato, or --from")
-    if out.exists():
-        raise EvidenceError("--out", "a folder that is there", "a new one")
-    material, protocol = read_material(folder), read_protocol(folder)
-    if answers is None:
-        write = write_label_studio if to == TOOLS[0] else write_potato
-        write(folder, material, protocol, out)
-        typer.echo(f"project: {out}")
-        return
-    conversion = (
-        read_potato(answers, folder, material, protocol)
-        if answers.is_dir()
-        else read_label_studio(answers, material, protocol)
-    )
-    names = sorted({name for instance in material.instances for name in instance.images()})
-    _write(conversion, folder, names, out)
-
-
-def _write(conversion: "ConvertedTables", folder: Path, images: Sequence[str], out: Path) -> None:
-    from theodolite.ext.studies import IMAGES, existing, image_path, write_parquet
-
-    there = [existing(image_path(folder, name), "image") for name in images]
-    (out / IMAGES).mkdir(parents=True)
-    for path in there:  # those that are named, and none that a link leads to elsewhere
-        (out / IMAGES / path.name).write_bytes(path.read_bytes())
-    for name, columns in conversion.tables.items():
-        write_parquet(out / f"{name}.parquet", columns)
-    for note in conversion.notes:
-        typer.echo(printable(note, MAX_LISTED_CHARACTERS))
-    typer.echo(f"votes: {out}")

@@ -10,7 +10,7 @@ VOTES = 5
 
 
 def write_demo_study(folder: Path, people: int = 0) -> None:
-    """Write a study with drawn images; with ``people``, one that so many people complete."""
+    """Write a study with drawn images; with ``people``, for that number of them."""
     material = write_demo_material(folder, seed=0)
     votes = min(VOTES, people) if people else VOTES
     quota = -(-len(material.of("real")) * votes // people) if people else 20

@@ -1,1 +1,0 @@
-"""Convert studies to Label Studio and Potato, and their annotations back to our tables."""
