@@ -97,7 +97,7 @@ assert "Answers for each explanation" in Path("run/report.html").read_text()
 assert "theodolite study init run-study" in ran.stdout
 assert Path("run-study").is_dir()
 
-# a network whose outputs are other classes: the linear probe is named, and is not the network
+# a network whose outputs are other classes: the report names the linear probe instead
 other = torch.nn.Sequential(*network[:-1], torch.nn.Linear(64, 9))
 pixels = {"size": (64, 64), "mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}
 probed = theodolite.audit(
@@ -107,4 +107,4 @@ faithful = probed.verdicts["faithful"]
 print(faithful.answer, "|", probed.linear_probe.answer, "|", probed.notes)
 assert faithful.answer == "not_evaluated"
 assert faithful.reason == "probe_only"
-assert any("The network has outputs for other classes" in note for note in probed.notes)
+assert any("The model has outputs for other classes" in note for note in probed.notes)

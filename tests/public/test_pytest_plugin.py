@@ -77,7 +77,7 @@ def test_junit_takes_the_place_of_no_other_file(run: Path, tmp_path: Path) -> No
     asked, written = tmp_path / "asked.yaml", tmp_path / "gate.xml"
     asked.write_text(LENIENT + "\nundefined: pass")
     written.write_text("<mine/>")
-    with pytest.raises(EvidenceError, match="did not write"):
+    with pytest.raises(EvidenceError, match="of another program"):
         gate_command.gate(run, asked, junit=written)
     assert written.read_text() == "<mine/>"
     for overwrite in (True, False):  # what we wrote we may write again

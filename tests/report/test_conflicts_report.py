@@ -90,7 +90,7 @@ def test_too_few_clusters_make_no_claim(folder: Path, tmp_path: Path) -> None:
     )
     assert page.count('<span class="beside">too few clusters to tell</span>') == 2
     assert "(too few clusters to tell)." in page
-    assert "more than unrelated" not in page
+    assert "more often than if unrelated" not in page
     assert "People accept explanations that name what is" not in page
 
 

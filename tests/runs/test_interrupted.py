@@ -120,7 +120,7 @@ def test_a_polite_stop_is_quick_and_can_be_gone_on_with(
         _, errors = process.communicate(timeout=20)
         assert time.monotonic() - started < 10
         assert process.returncode == code, errors
-        assert errors.count("\n") == 1 and "resumes it" in errors
+        assert errors.count("\n") == 1 and "to resume" in errors
         time.sleep(0.2)
         assert not _workers_of(out), "a process was left behind"
     before = pieces(out)

@@ -97,7 +97,7 @@ SAYS = {
     "rows of parquet: one value, repeated": "row group 0",
     "rows of parquet: a longer list": "row group 0",
     "rows of parquet: a page that lies": "a page of",
-    "rows of parquet: words that go on": "text in delta encoding",
+    "rows of parquet: text in delta encoding": "text in delta encoding",
     "rows of arrow: zeros": "a record batch of",
     "rows of arrow: zeros in feather": "a record batch of",
     "rows of arrow: a long head": "a message head of",

@@ -172,7 +172,7 @@ def test_where_neither_alone_would_do_both_are_said(folder: Path) -> None:
     claim = ClaimOutcome("undecided", 0.2, 0.05)
     for second, says in (
         (delta.first + 0.02, "more than 17 seeds of each run and 944 samples"),
-        (delta.first + 1e-9, "a difference as small is not to be shown"),
+        (delta.first + 1e-9, "a difference this small cannot be detected"),
     ):
         weak = replace(delta, second=second, variances=both, seeds=(3, 3))
         text = shortage_text(replace(line, difference=weak, these=ClaimOutcome(), recipe=claim))

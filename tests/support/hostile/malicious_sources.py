@@ -71,7 +71,7 @@ PARQUET_ROWS: dict[str, Callable[[Path], bytes]] = {
     "one value, repeated": lambda canary: columns(np.zeros(1 << 19), compression="zstd"),
     "a long list": lambda canary: columns([[0.0] * (1 << 13), *[[0.0]] * 50]),
     "a longer list": lambda canary: columns([[0.0] * (1 << 18), *[[0.0]] * 50]),
-    "words that go on": prefixes,
+    "text in delta encoding": prefixes,
     "a page that lies": lying_page,
 }
 cases("rows of parquet", PARQUET_ROWS, as_rows("x.parquet"))

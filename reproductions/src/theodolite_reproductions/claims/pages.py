@@ -29,7 +29,7 @@ GROUPS: tuple[tuple[str, tuple[Kind, ...]], ...] = (
     ("Options that the paper leaves open", ("option",)),
 )
 HEADS = (
-    "entry, place", "what it says", "theirs", "ours", "verdict", "decided by", "paper's own or not",
+    "entry, source", "claim", "paper", "here", "verdict", "decided by", "same or substitute",
 )  # fmt: skip
 
 MOST_CELLS = 24
@@ -37,7 +37,7 @@ MOST_CELLS = 24
 
 
 def rendered(page: str) -> str:
-    """The part of a page: a table a group of entries, then all cells of those that have several."""
+    """Return a page's part: a table per group of entries, then cells of entries with several."""
     known = _of_page(page)
     own = counts(known)[known[0].entry.paper]
     standings = ", ".join(f"{own[name]} {name}" for name in STANDINGS if own[name])
@@ -51,7 +51,7 @@ def rendered(page: str) -> str:
 
 
 def rendered_index() -> str:
-    """Counts by paper, and what many tests mean."""
+    """Return counts by paper, and what is expected by chance."""
     known = statuses()
     table = counts(known)
     papers = ledger().papers
@@ -74,20 +74,21 @@ def rendered_index() -> str:
             "",
             *_table(heads, rows),
             "",
-            "Over joined data sets accuracy differs by set, not by unit, so cells of the joined "
-            "run do not decide claims about accuracy. With them: "
+            "In joined data sets, accuracy differs by data set and not by unit. Therefore cells of "
+            "the joined run do not decide claims about accuracy. With them: "
             f"{', '.join(other)}.",
             "",
-            f"Cells nearest to the papers' texts that test against 0: {many.tests}. For the claim: "
-            f"{many.supported}; by chance {words.number(many.by_chance)} would be, if nothing were "
-            "there. For the claim after Holm's correction within their paper: "
+            f"Of the cells nearest to the papers' texts, {many.tests} test against 0, and "
+            f"{many.supported} support their claim. Without any effect, "
+            f"{words.number(many.by_chance)} would do so by chance. After Holm "
+            "correction within their paper, these do: "
             f"{', '.join(sorted(many.surviving)) or 'none'}.",
         ]
     )
 
 
 def rendered_paper(name: str) -> str:
-    """The part of a short page: what we found for each claim, and on which data and network."""
+    """Return the part of a short page: the result of each claim, with data and model."""
     (paper,) = (own for own in ledger().papers if own.name == name)
     known = _of_page(paper.page)
     own = counts(known)[paper.paper]
@@ -103,7 +104,7 @@ def rendered_paper(name: str) -> str:
 
 
 def write_pages(folder: Path) -> list[Path]:
-    """Put the rendered parts into the pages of documentation, between their marks.
+    """Write the rendered parts into pages of documentation, between their marks.
 
     Args:
         folder: With the folders ``fidelity``, for all entries, and ``papers``, for short pages.
@@ -157,7 +158,7 @@ def _runs(known: Sequence[EntryStatus]) -> list[str]:
         for result in stored_results()
         if any(answer.entry in names for answer in result.answers)
     ]
-    return ["", "Ours is from:", "", *lines] if lines else []
+    return ["", "The column *here* comes from these runs:", "", *lines] if lines else []
 
 
 def _cells(known: Sequence[EntryStatus]) -> list[str]:

@@ -163,10 +163,13 @@ def tested_on(status: EntryStatus) -> str:
 
 
 def stand_ins(status: EntryStatus) -> str:
-    """What is the paper's and what took its place, field by field, for each run."""
+    """Describe what is the paper's own and what substitutes it, field by field, for each run."""
     own = status.stand_ins()
     rows = {
-        name: "; ".join(f"{field}: {value}" for field, value in fields.items())
+        name: "; ".join(
+            f"{field}: {value.replace('stand-in: ', 'substitute: ')}"
+            for field, value in fields.items()
+        )
         for name, fields in own.items()
     }
     if len(set(rows.values())) == 1:
@@ -202,13 +205,13 @@ def choice(name: str, value: object) -> str:
 
 
 def move(moved: OptionMove) -> str:
-    """By how much an option moves a finding."""
+    """Describe by how much an option changes a finding."""
     ends = f"[{number(moved.low)}, {number(moved.high)}]"
     return f"{moved.before} to {moved.after}: moves {moved.entry} by {number(moved.value)} {ends}"
 
 
 def not_at_hand(status: EntryStatus) -> str:
-    """What the paper used and is missing here, where that stands in the way."""
+    """Name what the paper used and what is missing here, if that prevents a test."""
     needs, reason = status.entry.needs, status.entry.reason
     if status.state == "proven" or reason == "paper cites another":
         return ""

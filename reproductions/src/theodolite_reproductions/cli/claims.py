@@ -53,7 +53,7 @@ def findings_list(
         typer.echo(json.dumps([_as_json(status) for status in chosen], indent=1))
         return
     rows = [(s.entry.id, s.entry.kind, s.entry.states, headline(s)) for s in chosen]
-    print_table(("entry", "kind", "what it says", "verdict"), rows)
+    print_table(("entry", "kind", "claim", "verdict"), rows)
 
 
 def findings_show(
@@ -83,7 +83,7 @@ def findings_show(
         ("smallest effect or margin", "" if against is None else words.number(against)),
         ("verdict", words.headline(status)),
         ("decided by", words.decided_by(status).replace("`", "")),
-        ("paper's own or not", words.stand_ins(status).replace("`", "")),
+        ("same or substitute", words.stand_ins(status).replace("`", "")),
         ("not at hand", words.not_at_hand(status)),
         *(("thresholds", f"{name}: {source}") for name, source in entry.thresholds_from.items()),
         *(("cell", f"{words.settings(cell.answer)}: {words.interval(cell.answer)}, {cell.answer.n} "

@@ -91,7 +91,7 @@ def _needed(shortage: Shortage | None, delta: Difference) -> str:
     least = _count(shortage.least[1], "seeds of each run"), _count(shortage.least[0], over)
     if all(least):
         return f"{blocks} block; a difference as large needs more than {' and '.join(least)}"
-    return f"{blocks} rules this out; a difference this small cannot be detected"
+    return f"{blocks} block; a difference this small cannot be detected"
 
 
 def _count(n: int | None, what: str) -> str:
