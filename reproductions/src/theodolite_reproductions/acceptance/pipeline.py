@@ -82,7 +82,7 @@ class AcceptancePipeline:
     features need one."""
     weights: Path | None = None
     classifier: str = ""
-    """Of ``stand_in``: the network whose classes stand for what is in an image."""
+    """For ``stand_in``: the network whose classes describe an image."""
     classifier_weights: Path | None = None
     class_names: Path | None = None
     """Of that network, a JSON list in the order of its logits; where its library has none."""

@@ -70,7 +70,7 @@ class ScoreCard(_Strict):
     embedding_says: str = ""
     embedding_files: dict[str, str] = {}
     classifier: str = ""
-    """Of the offline stand-in: the network whose classes stand for what is in an image."""
+    """For the offline substitute: the network whose classes describe an image."""
     features: tuple[str, ...]
     straight: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()

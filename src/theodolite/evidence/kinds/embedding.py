@@ -24,7 +24,7 @@ class EmbeddingEvidence(Evidence):
     }
 
     explained: ConceptEvidence = inner(ConceptEvidence)
-    """The same samples and concepts as concept evidence, with truth and labels."""
+    """Concept evidence of the same samples and concepts, with truth and labels."""
     vectors: Float[np.ndarray, "samples concepts dimensions"] = array(
         "samples", "concepts", "dimensions"
     )

@@ -32,7 +32,7 @@ class LocationEvidence(Evidence):
     }
 
     explained: ConceptEvidence = inner(ConceptEvidence)
-    """The same images and concepts as concept evidence: it ranks the concepts."""
+    """Concept evidence of the same images and concepts: it ranks the concepts."""
     maps: Float[np.ndarray, "samples concepts height width"] = array(
         "samples", "concepts", "height", "width"
     )

@@ -40,7 +40,7 @@ class RatingEvidence(Evidence):
     measured: Float[np.ndarray, "samples measures"] | None = array(
         "samples", "measures", optional=True, may_be_nan=True
     )
-    """What is known of each explanation without asking anybody: scores, its length."""
+    """Properties of each explanation that need no raters: scores, its length."""
     technique: Int[np.ndarray, " samples"] | None = array(
         "samples", content="index", points_to="techniques", optional=True
     )

@@ -19,7 +19,7 @@ CURVES = ("most_first", "least_first", "chance_most_first", "chance_least_first"
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class SaliencyEvidence(Evidence):
-    """One map of relevance for each image, by one method.
+    """One saliency map for each image, by one method.
 
     Only ``maps`` is needed; each score says which of the others it uses. What is called chance is
     the same made with a map that knows nothing, drawn beside it.
@@ -59,31 +59,30 @@ class SaliencyEvidence(Evidence):
     best_fit: Float[np.ndarray, "samples fills"] | None = array(
         "samples", "fills", optional=True, may_be_nan=True
     )
-    """Correlation with these falls that the best sum over patches reaches; NaN where it was not
+    """Correlation with these drops that the best sum over patches reaches; NaN if not
     measured."""
     clean: Float[np.ndarray, " samples"] | None = array("samples", optional=True)
-    """Probability of the explained class for the image as it is."""
+    """Probability of the explained class for the original image."""
     most_first: Float[np.ndarray, "samples removals steps"] | None = array(
         "samples", "removals", "steps", optional=True, may_be_nan=True
     )
-    """The same after the most relevant pixels were removed: so many per cent of them, in each of
-    several ways."""
+    """Probability after removal of the most relevant pixels, for each percentage and way of
+    removal."""
     least_first: Float[np.ndarray, "samples removals steps"] | None = array(
         "samples", "removals", "steps", optional=True, may_be_nan=True
     )
-    """The same after the least relevant were removed."""
+    """Probability after removal of the least relevant pixels."""
     chance_most_first: Float[np.ndarray, "samples chances removals steps"] | None = array(
         "samples", "chances", "removals", "steps", optional=True
     )
-    """As ``most_first``, with pixels in the order of maps that know nothing. A way of removal that
-    fills in scattered pixels is lenient with noise: so there should be a smooth map and one of the
-    middle as well."""
+    """As ``most_first``, with pixels in the order of uninformative maps. Some ways of removal fill in
+    scattered pixels and favor noise, so include a smooth map and a map of the center."""
     chance_least_first: Float[np.ndarray, "samples chances removals steps"] | None = array(
         "samples", "chances", "removals", "steps", optional=True
     )
     """As ``least_first``, with pixels in the opposite order of those maps."""
     percents: Float[np.ndarray, " steps"] | None = array("steps", optional=True)
-    """How many per cent of the pixels are removed in each step, rising."""
+    """Percentage of pixels removed in each step, increasing."""
     norms: Float[np.ndarray, " samples"] | None = array("samples", optional=True)
     """Length of each map as a vector of pixels."""
     changes: Float[np.ndarray, "samples noises draws"] | None = array(

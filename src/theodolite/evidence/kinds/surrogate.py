@@ -16,11 +16,11 @@ from theodolite.questions import Question
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class SurrogateEvidence(Evidence):
-    """What a network puts out, and the concepts and importances that are said to make it up.
+    """Outputs of a model, and the concepts and importances that explain them.
 
     A concept is a direction among the embeddings, and has an importance for each class that it is
-    used to explain. Give the network as ``embeddings``, ``head`` and ``bias`` (its last, linear
-    layer) or by its ``outputs``; give the concepts as ``vectors`` or by their ``projections``.
+    used to explain. Pass the model as ``embeddings``, ``head`` and ``bias`` (its last, linear
+    layer) or by its ``outputs``; pass the concepts as ``vectors`` or by their ``projections``.
     ``per_class`` takes arrays in which each class has its own concepts.
     """
 
@@ -35,21 +35,21 @@ class SurrogateEvidence(Evidence):
     importances: Float[np.ndarray, "concepts classes"] = array(
         "concepts", "classes", may_be_nan=True
     )
-    """How much of each concept goes into each class; NaN where it does not explain that class."""
+    """Importance of each concept for each class; NaN if it does not explain that class."""
     embeddings: Float[np.ndarray, "samples dimensions"] | None = array(
         "samples", "dimensions", optional=True
     )
-    """What the last layer of the network sees."""
+    """Inputs of the last layer of the model."""
     head: Float[np.ndarray, "classes dimensions"] | None = array(
         "classes", "dimensions", optional=True
     )
     """Weights of the last layer."""
     bias: Float[np.ndarray, " classes"] | None = array("classes", optional=True)
-    """Bias of the last layer; added to what concepts and importances make up. None is 0."""
+    """Bias of the last layer, added to the sum of concepts and importances. None is 0."""
     outputs: Float[np.ndarray, "samples classes"] | None = array(
         "samples", "classes", optional=True
     )
-    """What the network puts out, before any softmax; from ``embeddings`` and ``head`` if absent."""
+    """Outputs of the model, before any softmax; from ``embeddings`` and ``head`` if absent."""
     vectors: Float[np.ndarray, "concepts dimensions"] | None = array(
         "concepts", "dimensions", optional=True
     )
@@ -59,15 +59,15 @@ class SurrogateEvidence(Evidence):
     )
     """How much of each concept is in each sample; the dot product with ``vectors`` if absent."""
     constant: Float[np.ndarray, " classes"] | None = array("classes", optional=True)
-    """What a method adds to each output when it rebuilds embeddings, whatever the concepts."""
+    """Constant that a method adds to each output when it reconstructs embeddings."""
     rebuilt: Float[np.ndarray, "samples classes"] | None = array(
         "samples", "classes", optional=True
     )
-    """What the network puts out for embeddings that were rebuilt from the concepts."""
+    """Outputs of the model for embeddings reconstructed from the concepts."""
     learned: Float[np.ndarray, "samples classes"] | None = array(
         "samples", "classes", optional=True
     )
-    """What a surrogate with parameters of its own puts out, fitted to the network."""
+    """Outputs of a trained surrogate with its own parameters."""
     linearized: Float[np.ndarray, "samples classes"] | None = array(
         "samples", "classes", optional=True
     )

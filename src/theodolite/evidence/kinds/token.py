@@ -109,34 +109,34 @@ class TokenEvidence(Evidence):
     rationale: Ragged | None = ragged("samples", "tokens", content="flag", optional=True)
     """The tokens that annotators marked."""
     relevance: Ragged | None = ragged("samples", "tokens", optional=True)
-    """How much each token is said to matter for the output."""
+    """Relevance of each token for the output."""
     importance: Ragged | None = ragged(
         "samples", "tokens", "active", depth=2, optional=True, may_be_nan=True
     )
-    """What each active latent is said to contribute to the output there; NaN where not tried."""
+    """Claimed contribution of each active latent to the output there; NaN if not computed."""
     effect: Ragged | None = ragged(
         "samples", "tokens", "active", depth=2, optional=True, may_be_nan=True
     )
-    """How the output changes when it is ablated there; NaN where not tried."""
+    """Change of the output when the latent is ablated there; NaN if not computed."""
     loss: Ragged | None = ragged("samples", "tokens", optional=True, may_be_nan=True)
-    """Cross-entropy of the next token; NaN where there is none."""
+    """Cross-entropy of the next token; NaN if there is no next token."""
     loss_spliced: Ragged | None = ragged("samples", "tokens", optional=True, may_be_nan=True)
-    """The same with what the dictionary rebuilds put in for the activations."""
+    """Cross-entropy of the next token with the SAE reconstruction as activations."""
     loss_ablated: Ragged | None = ragged("samples", "tokens", optional=True, may_be_nan=True)
-    """The same with the mean activation put in."""
+    """Cross-entropy of the next token with the mean activation."""
     loss_zeroed: Ragged | None = ragged("samples", "tokens", optional=True, may_be_nan=True)
-    """The same with zeros put in."""
+    """Cross-entropy of the next token with zeros as activations."""
     chance_loss_spliced: Ragged | None = ragged(
         "samples", "tokens", "chances", optional=True, may_be_nan=True
     )
-    """As ``loss_spliced``, of dictionaries that know nothing."""
+    """As ``loss_spliced``, for random SAEs."""
     divergence_spliced: Ragged | None = ragged("samples", "tokens", optional=True, may_be_nan=True)
-    """Divergence (KL) of the next token's distribution with what the dictionary rebuilds, from the
-    distribution as it is."""
+    """Divergence (KL) of the next token's distribution with the SAE reconstruction from the
+    original distribution."""
     divergence_ablated: Ragged | None = ragged("samples", "tokens", optional=True, may_be_nan=True)
-    """The same with the mean activation."""
+    """Divergence of the next token's distribution with the mean activation."""
     divergence_zeroed: Ragged | None = ragged("samples", "tokens", optional=True, may_be_nan=True)
-    """The same with zeros."""
+    """Divergence of the next token's distribution with zeros as activations."""
     chance_divergence_spliced: Ragged | None = ragged(
         "samples", "tokens", "chances", optional=True, may_be_nan=True
     )
@@ -175,37 +175,37 @@ class TokenEvidence(Evidence):
     simulated: Ragged | None = ragged(
         "samples", "tokens", "explanations", optional=True, may_be_nan=True
     )
-    """How active a simulator that knows the explanation expects the latent to be; NaN where it was
-    not asked."""
+    """Activation of the latent predicted by a simulator from the explanation; NaN if not
+    simulated."""
     chance_simulated: Ragged | None = ragged(
         "samples", "tokens", "explanations", optional=True, may_be_nan=True
     )
-    """The same from token identity only: the token's mean in other sequences."""
+    """Activation predicted from token identity only: the token's mean in other sequences."""
     picked: Int[np.ndarray, "samples explanations"] | None = array(
         "samples", "explanations", content="index", optional=True
     )
-    """Why a sequence was simulated: 0 drawn at random, 1 as the latent is most active in it, 2 for
-    another reason. At random everywhere, if not given."""
+    """Why a sequence was simulated: 0 at random, 1 because the latent is most active in it, 2 for
+    another reason. Default: at random."""
     clean: Float[np.ndarray, " samples"] | None = array("samples", optional=True)
-    """Probability of the explained answer for the text as it is."""
+    """Probability of the explained answer for the original text."""
     removed: Float[np.ndarray, "samples removals steps"] | None = array(
         "samples", "removals", "steps", optional=True, may_be_nan=True
     )
-    """The same without the most relevant tokens: so many per cent, in each of several ways."""
+    """Probability without the most relevant tokens, for each percentage and way of removal."""
     only: Float[np.ndarray, "samples removals steps"] | None = array(
         "samples", "removals", "steps", optional=True, may_be_nan=True
     )
-    """The same with nothing but these tokens."""
+    """Probability with only the most relevant tokens."""
     chance_removed: Float[np.ndarray, "samples chances removals steps"] | None = array(
         "samples", "chances", "removals", "steps", optional=True, may_be_nan=True
     )
-    """As ``removed``, with equally many tokens in runs of the same lengths, at random."""
+    """As ``removed``, with the same number of random tokens in runs of the same lengths."""
     chance_only: Float[np.ndarray, "samples chances removals steps"] | None = array(
         "samples", "chances", "removals", "steps", optional=True, may_be_nan=True
     )
-    """As ``only``, with these."""
+    """As ``only``, with these random tokens."""
     percents: Float[np.ndarray, " steps"] | None = array("steps", optional=True)
-    """How many per cent of the tokens that are in each step, rising."""
+    """Percentage of tokens in each step, increasing."""
     latents: Latents = Latents()
     predicates: Predicates = Predicates()
     explanations: LatentExplanations = LatentExplanations()

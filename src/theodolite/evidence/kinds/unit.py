@@ -59,9 +59,9 @@ class UnitEvidence(Evidence):
     chance_annotated: Bool[np.ndarray, "samples units"] | None = array(
         "samples", "units", content="flag", optional=True
     )
-    """The same for the formula of the masks that were dealt out."""
+    """Whether the image is annotated with the category of the formula of permuted masks."""
     right: Bool[np.ndarray, " samples"] | None = array("samples", content="flag", optional=True)
-    """Whether the model classifies the image rightly."""
+    """Whether the model classifies the image correctly."""
     units: Units = Units()
 
     def check(self) -> None:
