@@ -75,8 +75,8 @@ class SaliencyEvidence(Evidence):
     chance_most_first: Float[np.ndarray, "samples chances removals steps"] | None = array(
         "samples", "chances", "removals", "steps", optional=True
     )
-    """As ``most_first``, with pixels in the order of uninformative maps. Some ways of removal fill in
-    scattered pixels and favor noise, so include a smooth map and a map of the center."""
+    """As ``most_first``, in the pixel order of uninformative maps. Some ways of removal fill in
+    scattered pixels and favor noise: include a smooth map and a map of the center."""
     chance_least_first: Float[np.ndarray, "samples chances removals steps"] | None = array(
         "samples", "chances", "removals", "steps", optional=True
     )

@@ -140,7 +140,7 @@ class TokenEvidence(Evidence):
     chance_divergence_spliced: Ragged | None = ragged(
         "samples", "tokens", "chances", optional=True, may_be_nan=True
     )
-    """As ``divergence_spliced``, of dictionaries that know nothing."""
+    """As ``divergence_spliced``, for random SAEs."""
     decoder: Float[np.ndarray, "latents dimensions"] | None = array(
         "latents", "dimensions", optional=True
     )
