@@ -9,10 +9,6 @@ from theodolite.errors import printable
 from theodolite.ext.commands import Json
 from theodolite_study.cli.study_folder import Folder, StudyDatabase, open_study, report_errors
 
-if TYPE_CHECKING:
-    pass
-
-TOOLS = ("label-studio", "potato")
 MAX_LISTED_CHARACTERS = 1000
 
 
