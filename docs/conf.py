@@ -81,6 +81,7 @@ def furo_colors(*, dark: bool) -> dict[str, str]:
         "color-brand-primary": color["score"],
         "color-brand-content": color["score"],
         "color-brand-visited": color["score"],
+        **{f"color-{answer}": color[answer] for answer in ("yes", "partly", "no")},
     }
 
 

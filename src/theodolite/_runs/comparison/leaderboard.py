@@ -112,7 +112,8 @@ def build_leaderboard(
         digest = digest_evidence(run)
         earlier = first.setdefault(digest, run.name) if digest else run.name
         row = replace(row, same_as=earlier if earlier != run.name else "")
-        groups.setdefault(digest_samples(run), []).append(row)
+        shared = digest_samples(run) if split is None else folder.name
+        groups.setdefault(shared, []).append(row)
         run.free_evidence()
     ordered = sorted(groups.values(), key=lambda group: (-len(group), group[0].run.name))
     return [_build_table(group, progress) for group in ordered], excluded
@@ -137,7 +138,8 @@ def _describe_shared_data(group: Sequence[LoadedRun]) -> str:
     except EvidenceError:
         return "the same inputs" if len(group) > 1 else "inputs of its own"
     group[0].free_evidence()
-    named = f" of {data.name}" if data is not None else ""
+    name = group[0].subject.data if data is None else data.name
+    named = f" of {name}" if name else ""
     return f"{'the same ' * (len(group) > 1)}{n:,} samples{named}"
 
 

@@ -1,6 +1,6 @@
 """The page of a folder of runs: one table for each set of runs that can be compared."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ MARKS = {"yes": "✓", "partly": "~", "no": "✗", "inconclusive": "?"}
 NOTES = (
     "Each cell holds the verdict, the value with its 95 % CI, the strongest baseline, n, and the "
     "place in this column. There is no total score.",
+    "Each row names its division (a fixed model of the shelf, or any), its license and its level: "
+    "recomputed from stored evidence, or rerun by the maintainers.",
     "A place is a range, such as 2–5, where a difference may be 0: all pairs of a column that are "
     "answered by the same score are resampled together, sample by sample (p ≤ 0.05 after Holm over "
     "the pairs of the column). Places are of these models, and not of models trained again.",
@@ -60,22 +62,26 @@ def sentences(board: LeaderboardTable) -> list[str]:
     """What a reader wants to know first: who is ahead in which question, and who fails none."""
     if len(board.rows) == 1:
         return [f"One run on {board.why}: nothing to compare with."]
-    ahead = [text for question in QUESTIONS if (text := _first(board, question))]
-    return [" ".join(ahead) or "No two of these runs can be ranked.", _without_no(board)]
+    ahead = [text for question in QUESTIONS for text in _first(board, question)]
+    return [*(ahead or ["No two of these runs can be ranked."]), _without_no(board)]
 
 
-def _first(board: LeaderboardTable, question: Question) -> str:
-    """Return the run that is significantly ahead of all others, if there is one."""
-    placed = [row for row in board.rows if row.cells[question].place]
-    if not placed:
-        return ""
-    leaders = [_name(row.run) for row in placed if row.cells[question].best_rank == 1]
-    groups = {row.cells[question].ranked for row in placed}
-    if len(leaders) == 1:
-        return f"{question}: {leaders[0]} is first of {len(placed)}."
-    if len(leaders) == len(placed) and len(groups) == 1:
-        return f"{question}: no difference between {len(placed)} runs excludes 0."
-    return f"{question}: {joined(leaders)} share the first place of {len(placed)}."
+def _first(board: LeaderboardTable, question: Question) -> Iterator[str]:
+    """Return who is ahead of all others, for each score that answers the question."""
+    placed: dict[str, list[LeaderboardRow]] = {}
+    for row in board.rows:
+        cell = row.cells[question]
+        if cell.score is not None and cell.place:
+            placed.setdefault(full_title(cell.score), []).append(row)
+    for score, rows in placed.items():
+        what = f"{question}, {score}" if len(placed) > 1 else question
+        leaders = [_name(row.run) for row in rows if row.cells[question].best_rank == 1]
+        if len(leaders) == 1:
+            yield f"{what}: {leaders[0]} is first of {len(rows)}."
+        elif len(leaders) == len(rows):
+            yield f"{what}: no difference between {len(rows)} runs excludes 0."
+        else:
+            yield f"{what}: {joined(leaders)} share the first place of {len(rows)}."
 
 
 def _without_no(board: LeaderboardTable) -> str:
@@ -97,8 +103,18 @@ def _has_no(run: LoadedRun) -> bool:
 
 
 def describe_row(row: LeaderboardRow) -> str:
-    """What is known of a run beside its scores."""
-    return "; ".join(_lines(row))
+    """What is known of a run beside its scores, in a few words."""
+    return "; ".join(filter(None, (row.level, *_list_marks(row))))
+
+
+def _list_marks(row: LeaderboardRow) -> list[str]:
+    failed = row.run.made_record.failed_tasks
+    marks = {
+        "no checksums": not row.run.sealed,
+        f"same evidence as {row.same_as}": bool(row.same_as),
+        f"partial: {failed} tasks failed": failed > 0,
+    }
+    return [text for text, holds in marks.items() if holds]
 
 
 def _lines(row: LeaderboardRow) -> list[str]:
@@ -107,16 +123,10 @@ def _lines(row: LeaderboardRow) -> list[str]:
     if record is not None:
         lines = [
             f"{record.name}, by {', '.join(record.authors)}",
-            f"{record.explanation}, {record.division}, {record.model.license}",
-            f"level: {row.level}",
+            f"{record.division}, {record.model.license}, {row.level}",
         ]
-    elif not run.sealed:
-        lines.append("no checksums")
-    if row.same_as:
-        lines.append(f"same evidence as {row.same_as}")
-    if run.made_record.failed_tasks:
-        lines.append(f"partial: {run.made_record.failed_tasks} tasks failed")
-    return [*lines, f"theodolite {run.record.packages.get('theodolite', '')}".strip()]
+    version = f"theodolite {run.record.packages.get('theodolite', '')}".strip()
+    return [*lines, *_list_marks(row), version]
 
 
 def _board(board: LeaderboardTable) -> dict[str, Any]:
@@ -149,7 +159,9 @@ def _name_score(board: LeaderboardTable, question: Question) -> str:
 
 
 def _name(run: LoadedRun) -> str:
-    return run.name.replace("__", ", ")
+    """Such as dsprites-cnn-soft (concepts), from a folder that is named so."""
+    model, _, explanation = run.name.partition("__")
+    return f"{model} ({explanation})" if explanation else model
 
 
 def _minutes(row: LeaderboardRow) -> str:
