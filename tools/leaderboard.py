@@ -1,10 +1,11 @@
 """The page of the leaderboard: ``python -m tools.leaderboard`` writes it from the kept runs.
 
 Each folder of ``benchmarks/leaderboard`` is a board: the file of its test rows, and submissions.
-The page names a digest of all of them, so that `is_current` needs no scores computed again.
+The page names a digest of each, so that `--check` needs no scores computed again.
 """
 
 import hashlib
+import re
 import sys
 from pathlib import Path
 
@@ -29,25 +30,30 @@ FRAME = (
 )
 
 
-def digest_kept() -> str:
-    """Digest of all that the page is made from: the runs, the stated fields, metric versions."""
-    names = (MANIFEST, "*.yaml", SPLIT)
-    paths = sorted(path for name in names for path in KEPT.rglob(name))
-    parts = [f"{path.relative_to(KEPT).as_posix()} {path.read_text('utf-8')}" for path in paths]
-    parts += [f"{m.name} {m.version}" for m in catalogue().values() if m.decides]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+def digest_kept() -> dict[str, str]:
+    """Of each kept run a digest of what its row is made from: files, fields and metric versions."""
+    versions = [f"{m.name} {m.version}" for m in catalogue().values() if m.decides]
+    digests = {}
+    for path in sorted(KEPT.glob(f"*/*/{MANIFEST}")):
+        run = path.parent
+        files = (path, run.with_name(f"{run.name}.yaml"), run.parent / SPLIT)
+        parts = [*(file.read_text("utf-8") for file in files), *versions]
+        name = run.relative_to(KEPT).as_posix()
+        digests[name] = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    return digests
 
 
-def is_current() -> bool:
-    """Whether the page is that of the kept runs."""
-    return f"<!-- kept runs: {digest_kept()} -->" in PAGE.read_text("utf-8")
+def read_listed() -> dict[str, str]:
+    """Return the runs that the page was made from, with their digests."""
+    return dict(re.findall(r"<!-- made from (\S+) (\w{64}) -->", PAGE.read_text("utf-8")))
 
 
 def write() -> None:
     """Check all submissions, rank them, and write the page."""
     lines = [
         "---", "hide-toc: true", "---", "",
-        f"<!-- kept runs: {digest_kept()} -->", "# Leaderboard", "",
+        *(f"<!-- made from {name} {digest} -->" for name, digest in digest_kept().items()),
+        "# Leaderboard", "",
         "This page is for authors and users of explanation methods. It compares explanations of "
         "networks on the same test images. Scores are computed again from stored evidence. To add "
         "yours, see [Submit to a leaderboard](submissions.md).", "",
@@ -69,5 +75,5 @@ def write() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["--check"]:
-        sys.exit(not is_current())
+        sys.exit(read_listed() != digest_kept())
     write()
