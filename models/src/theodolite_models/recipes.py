@@ -7,6 +7,7 @@ network as it is loaded from the card, with weights in half precision.
 
 import hashlib
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -101,19 +102,17 @@ def train_bottleneck(
 ) -> tuple[ModelCard, Arrays]:
     """Train a concept bottleneck or concept embedding model; return its card and weights."""
     require("torch", "models train", "torch")
-    from theodolite_models.networks import (  # noqa: PLC0415
-        FrozenTail,
-        find_map_layer,
-        make_front,
-    )
+    from torch import nn  # noqa: PLC0415
+
+    from theodolite_models.networks import find_map_layer, make_front  # noqa: PLC0415
     from theodolite_reproductions.bottlenecks.training import fit_bottleneck  # noqa: PLC0415
 
     clock, material = Clock(inputs), make(inputs)
     base = LITE if architecture == LITE else ""
 
     def front(n_out: int) -> "nn.Module":
-        if base:
-            return FrozenTail(_load_base(), LAST_STAGE, n_out)
+        if base:  # named as in the whole network
+            return nn.Sequential(OrderedDict(classifier=nn.Linear(N_POOLED, n_out)))
         return make_front(architecture, n_out, material.parts["train"].input_shape)
 
     trained = fit_bottleneck(
@@ -124,8 +123,7 @@ def train_bottleneck(
     arrays = _round(trained.network, "bottleneck.")
     recipe: dict[str, Any] = {"settings": dict(settings)}
     if base:
-        recipe |= {"frozen": "conv_stem to blocks.5", "augmentation": "horizontal flip"}
-        arrays = _drop_shared(arrays, "bottleneck.encoder.")
+        recipe |= {"frozen": "conv_stem to bn2"}
     card = make_card(
         name, architecture, find_map_layer(architecture), material, recipe,
         (ALIGNMENT if base else ()) + LEAKAGE,
@@ -271,12 +269,15 @@ def train_monumai_lite0(inputs: TrainingInputs) -> tuple[ModelCard, Arrays]:
     return measure(card, arrays, material, clock), arrays
 
 
-FIRST_STAGE, LAST_STAGE = 5, 6
-"""First stage that is trained: for the classifier, and for concept bottlenecks."""
+FIRST_STAGE, N_POOLED = 5, 1280
+"""First stage of the classifier that is trained; outputs of the pooled last layer."""
 
 
-def make_monumai(stage: int, inputs: TrainingInputs) -> Material:
-    """Return MonuMAI as maps of the stages before one, with flipped copies for training."""
+def make_monumai(stage: int | None, inputs: TrainingInputs) -> Material:
+    """Return MonuMAI as maps of the stages before one, with flipped copies for training.
+
+    Without a stage, as pooled maps of the last layer, and without copies.
+    """
     if inputs.data is None:
         raise EvidenceError("--data", "none", "the folder of MonuMAI")
     if inputs.weights is not None:
@@ -285,9 +286,9 @@ def make_monumai(stage: int, inputs: TrainingInputs) -> Material:
     train, test = np.flatnonzero(~data.is_test), np.flatnonzero(data.is_test)
     chosen = split_rows(data.labels[train], VALIDATION / len(train), inputs.seed)
     rows = {"train": train[~chosen], "validation": train[chosen], "test": test}
-    maps = _freeze(data, train, stage, inputs)  # (2, images, ...): as they are, and flipped
+    maps = _freeze(data, train, stage, inputs)  # (copies, images, ...)
     fit = {"train": np.concatenate(maps[:, ~chosen]), "validation": maps[0, chosen]}
-    several = {"train": np.tile(rows["train"], 2), "validation": rows["validation"]}
+    several = {"train": np.tile(rows["train"], len(maps)), "validation": rows["validation"]}
     preprocessing = Preprocessing((224, 224), (0.498,) * 3, (0.502,) * 3)
     return Material(
         parts={
@@ -306,25 +307,31 @@ def make_monumai(stage: int, inputs: TrainingInputs) -> Material:
     )
 
 
-def _freeze(data: ConceptData, rows: np.ndarray, stage: int, inputs: TrainingInputs) -> np.ndarray:
-    """Return the maps that leave the stages before one; computed once for all networks."""
+def _freeze(
+    data: ConceptData, rows: np.ndarray, stage: int | None, inputs: TrainingInputs
+) -> np.ndarray:
+    """Return what leaves the frozen layers; computed once for all networks."""
     import torch  # noqa: PLC0415
 
     from theodolite.models.torch_threads import limit_to_one_thread  # noqa: PLC0415
 
-    file = inputs.work.parent / f"monumai-stage{stage}.npy"
+    kind = "pooled" if stage is None else f"stage{stage}"
+    file = inputs.work.parent / f"monumai-{kind}-{digest_content(data.digests())[:8]}.npy"
     if file.exists():
         return read_npy(file)
     network: Any = _load_base()
     preprocessing = Preprocessing((224, 224), (0.498,) * 3, (0.502,) * 3)
-    maps: list[list[np.ndarray]] = [[], []]
+    maps: list[list[np.ndarray]] = [[]] if stage is None else [[], []]
     with limit_to_one_thread(), torch.inference_mode():
         for at in range(0, len(rows), BATCH):
             inputs.progress("frozen stages", at, len(rows))
             batch = np.stack([preprocessing(data.image(int(r))) for r in rows[at : at + BATCH]])
-            for own, images in zip(maps, (batch, batch[..., ::-1].copy()), strict=True):
+            for own, images in zip(maps, (batch, batch[..., ::-1].copy()), strict=False):
                 x = torch.from_numpy(images).contiguous(memory_format=torch.channels_last)
-                x = network.blocks[:stage](network.bn1(network.conv_stem(x)))
+                if stage is None:
+                    x = network.forward_head(network.forward_features(x), pre_logits=True)
+                else:
+                    x = network.blocks[:stage](network.bn1(network.conv_stem(x)))
                 own.append(x.contiguous().numpy())
     result = np.stack([np.concatenate(own) for own in maps])
     write_npy(file, result)
@@ -433,8 +440,8 @@ def _list_recipes() -> dict[str, Recipe]:
     forms: tuple[tuple[str, str, Any, dict[str, Any], tuple[str, ...]], ...] = (
         ("dsprites-cnn", "small_cnn", dsprites_images,
          {"epochs": 8, "batch": 128, "patience": 8}, tuple(KINDS)),
-        ("monumai-cbm", LITE, partial(make_monumai, LAST_STAGE),
-         {"epochs": 6, "batch": 32, "learning_rate": 3e-4, "patience": 6, "concept_weight": 5.0},
+        ("monumai-cbm", LITE, partial(make_monumai, None),
+         {"epochs": 60, "batch": 32, "patience": 60, "concept_weight": 5.0},
          tuple(KINDS)),
         ("rooms-resnet10", "resnet10t", room_images,
          {"epochs": 3, "batch": 64, "patience": 3}, ("soft", "cem")),
