@@ -22,19 +22,13 @@ from theodolite.evidence.pipeline_output import ComparedModel, Produced, WorkCon
 from theodolite.evidence.plain_arrays import replace_arrays
 from theodolite.evidence.subject import Claim, Subject
 from theodolite.language.concept_answers import concept_answers
+from theodolite.language.dashboard.run_pages import PAGES, LatentPages
 from theodolite.language.dictionaries.common_form import SparseDictionary
 from theodolite.language.dictionaries.reading import Kind, read_dictionary
 from theodolite.language.dictionaries.torch_codes import (
     DeviceDictionary,
     TokenDictionary,
     find_device,
-)
-from theodolite.language.latent_pages import (
-    PAGES,
-    LatentPages,
-    ToldConcepts,
-    answer_concepts,
-    measure_latents,
 )
 from theodolite.language.models.activation_cache import cache_activations
 from theodolite.language.models.dictionaries import compute_sparse_codes
@@ -49,6 +43,7 @@ from theodolite.language.models.loading import LanguageModel, load_language_mode
 from theodolite.language.models.place_names import find_place
 from theodolite.language.models.token_evidence import SequenceLabels, TokenSettings
 from theodolite.language.models.trained_dictionaries import train_dictionary
+from theodolite.language.run_facts import ToldConcepts, answer_concepts, measure_latents
 from theodolite.language.sae_baselines import (
     BASELINE_DESCRIPTIONS,
     BASELINES,

@@ -13,7 +13,7 @@ from theodolite.evidence.kinds.judgment import JudgmentEvidence
 from theodolite.evidence.shards import InMemoryShards, Shards
 from theodolite.evidence.store import is_stored, stored
 from theodolite.language.dashboard.pages import feature_pages
-from theodolite.language.latent_pages import COMPARED, PAGE_TABLES, read_page_tables
+from theodolite.language.dashboard.run_pages import COMPARED, PAGE_TABLES, read_page_tables
 from theodolite.language.texts.explanations import load_explanations
 from theodolite.language.texts.tokenizer_file import read_vocabulary
 from theodolite.language.texts.vocabulary import Vocabulary

@@ -1,15 +1,13 @@
-"""Concepts and single latents in a run: answers, measured effects, pages of latents."""
+"""Concepts and single latents in a run: answers, and measured effects."""
 
-import json
-from collections import defaultdict
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
 
+from theodolite._stats.ranks import rank_correlations
 from theodolite._stats.sampling import select_half
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.token import TokenEvidence
@@ -18,34 +16,14 @@ from theodolite.language.attributions import attribution_arrays
 from theodolite.language.causal_effects import CausalEffect, causal_effects, choose_target
 from theodolite.language.concept_answers import ConceptAnswers
 from theodolite.language.concept_probes import ConceptProbes, fit_concept_probes
-from theodolite.language.dashboard.material import MeasuredEffect
-from theodolite.language.dashboard.pages import feature_pages
-from theodolite.language.dashboard.summary import RANDOM
 from theodolite.language.dictionaries.torch_codes import TokenDictionary
-from theodolite.language.models.latent_logits import LatentLogits
 from theodolite.language.models.token_evidence import SequenceLabels
 from theodolite.language.sae_baselines import Layer
-from theodolite.language.texts.explanations import LatentExplanation
-from theodolite.language.texts.tokenizer_file import build_vocabulary
-from theodolite.language.texts.vocabulary import Vocabulary
 
-FOLDER = "latents"
-"""Folder of the pages in a run."""
-PAGES = f"{FOLDER}/index.html"
-PAGE_TABLES = ("logits", "causal_effects", "concepts")
-"""Tables of a run that pages show."""
 ACTS = ("ablation", "steering")
+FEWEST_PAIRS = 3
 MAX_SENTENCES = 20
 """Concepts of which the report has a sentence; the table has all."""
-CONTEXTS, PER_TENTH = 10, 1
-"""Contexts of a latent: with its largest values, and from each tenth of them; 24,576 latents take
-about 30 MB."""
-COMPARED = {
-    "random": RANDOM,
-    "frozen_decoder": "random directions, encoder trained",
-    "untrained": "a dictionary of the untrained network",
-}
-"""Baselines that a run compares with its SAE, and how a page calls them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +89,8 @@ def measure_latents(
     probes = fit_concept_probes(layer.activations, layer.ids, labels)
     tried = attribution_arrays(layer.network, layer.ids, dictionary, evidence, targets, seed)
     pairs, agreement = _to_pairs(tried, evidence)
-    facts.append(("attributions against ablations, rank correlation", agreement))
+    if not math.isnan(agreement):
+        facts.append(("attributions against ablations, rank correlation", agreement))
     arrays = probes.absorption_arrays(layer.activations, layer.ids, labels, named)
     tables = {
         "causal_effects": _to_columns(effects, names),
@@ -135,9 +114,8 @@ def _to_pairs(
         "latent": require_ragged(evidence.latent).flat[rows].tolist(),
         "claim": claim.tolist(), "effect": effect.tolist(),
     }  # fmt: skip
-    varied = len(rows) > 2 and np.ptp(claim) > 0 and np.ptp(effect) > 0
-    rank = [rankdata(column) for column in (claim, effect)]
-    return table, float(np.corrcoef(*rank)[0, 1]) if varied else float("nan")
+    few = len(rows) < FEWEST_PAIRS
+    return table, math.nan if few else float(rank_correlations(claim, effect))
 
 
 def _probe_columns(answers: ConceptAnswers, probes: ConceptProbes) -> dict[str, list[Any]]:
@@ -162,60 +140,3 @@ def _to_columns(effects: Sequence[CausalEffect], concepts: Sequence[str]) -> dic
         "matched": [len(own.matched) for own in effects],
         "best_matched": [float(own.matched.max(initial=-np.inf)) for own in effects],
     }
-
-
-def read_effects(table: Mapping[str, Sequence[Any]]) -> dict[int, list[MeasuredEffect]]:
-    """Return the effects of each latent from the table of a run."""
-    effects: dict[int, list[MeasuredEffect]] = defaultdict(list)
-    columns = (table[name] for name in ("latent", "act", "concept", "answer", "sentence"))
-    for latent, *own in zip(*columns, strict=True):
-        effects[int(latent)].append(MeasuredEffect(*map(str, own)))
-    return dict(effects)
-
-
-def read_explanations(table: Mapping[str, Sequence[Any]]) -> list[LatentExplanation]:
-    """Return what latents are said to stand for: the concepts that they tell best."""
-    return [
-        LatentExplanation(int(latent), "text", f"{concept} (better than random: {answer})")
-        for latent, concept, answer in zip(
-            table["latent"], table["concept"], table["answer"], strict=True
-        )
-        if int(latent) >= 0
-    ]
-
-
-@dataclass(frozen=True, eq=False)
-class LatentPages:
-    """Pages of a run, written below its folder once all else is there."""
-
-    evidence: TokenEvidence
-    beside: Mapping[str, TokenEvidence]
-    tokenizer: Any
-    tables: Mapping[str, Mapping[str, Sequence[Any]]]
-    title: str
-    seed: int
-
-    def __call__(self, run: Path) -> None:
-        """Write them."""
-        feature_pages(
-            self.evidence, self.vocabulary(), run / FOLDER,
-            beside={COMPARED[name]: own for name, own in self.beside.items() if name in COMPARED},
-            title=self.title, strongest=CONTEXTS, per_tenth=PER_TENTH, seed=self.seed,
-            overwrite=True, **read_page_tables(self.tables),
-        )  # fmt: skip
-
-    def vocabulary(self) -> Vocabulary:
-        """Bytes of each token."""
-        return build_vocabulary(json.loads(self.tokenizer.backend_tokenizer.to_str()))
-
-
-def read_page_tables(tables: Mapping[str, Mapping[str, Sequence[Any]]]) -> dict[str, Any]:
-    """Return what pages show from the tables of a run, as options of ``feature_pages``."""
-    options: dict[str, Any] = {}
-    if "logits" in tables:
-        options["logits"] = LatentLogits.of_columns(tables["logits"])
-    if "causal_effects" in tables:
-        options["effects"] = read_effects(tables["causal_effects"])
-    if "concepts" in tables:
-        options["explanations"] = read_explanations(tables["concepts"])
-    return options
