@@ -161,7 +161,7 @@ def test_a_whole_walk_by_touch(world: PeopleWorld) -> None:
         taps("[data-mode=draw]")
         assert (
             page.evaluate("getComputedStyle(document.querySelector('.stage')).touchAction")
-            == "none"
+            == "pinch-zoom"
         )
         touch((left + 150, top + 60), (left + 180, top + 90), (left + 230, top + 130))
         assert len(json.loads(page.locator("[name=regions]").input_value())) == 2

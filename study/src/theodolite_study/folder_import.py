@@ -254,9 +254,10 @@ def load_texts(protocol: Protocol, language: str, material: Material) -> dict[st
         written["title"] = protocol.title
     written |= protocol.texts.get(language, {})
     texts = name_ranked_questions(texts | written) | written if texts else written
-    texts["contact"] = protocol.contact
+    texts["contact"] = written.get("contact", protocol.contact)
     methods = sorted({instance.technique for instance in material.of("real")})
-    values = word_facts(protocol, language, texts) | {"methods": ", ".join(methods)}
+    values = word_facts(protocol, language, texts)
+    values |= {"methods": ", ".join(methods), "contact": texts["contact"]}
     cases = find_cases(protocol, checks=bool(material.of("gold")))
     return {
         key: body if key in written or key == "contact"

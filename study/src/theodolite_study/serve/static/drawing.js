@@ -1,5 +1,4 @@
-// Drawing with a mouse, a pen or a finger. Two clicks or taps do all that dragging does. A finger
-// scrolls the page unless it was told to draw.
+// Drawing with mouse, pen or finger. Two clicks or taps do all that dragging does.
 
 import { put } from "./regions.js";
 import { announce, made, say } from "./words.js";
@@ -42,12 +41,12 @@ export function drawing(editor) {
 
 function modes(stage) {
   const buttons = [...document.querySelectorAll("[data-mode]")];
-  for (const button of buttons) {
-    button.addEventListener("click", () => {
-      for (const one of buttons) one.ariaPressed = String(one === button);
-      stage.classList.toggle("draws", button.dataset.mode === "draw");
-    });
-  }
+  const choose = (mode) => {
+    for (const one of buttons) one.ariaPressed = String(one.dataset.mode === mode);
+    stage.classList.toggle("draws", mode === "draw");
+  };
+  for (const button of buttons) button.addEventListener("click", () => choose(button.dataset.mode));
+  if (document.documentElement.dataset.pointer === "touch") choose("draw");
 }
 
 // What a pointer took hold of: a corner of the selected frame, the shape itself, or the image.
