@@ -1,4 +1,4 @@
-"""Pages of a run's latents, with what its tables say of each. Written below the run folder."""
+"""Pages of a run's latents, with the results in its tables. Written below the run folder."""
 
 import json
 from collections import defaultdict

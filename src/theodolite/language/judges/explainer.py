@@ -51,7 +51,7 @@ def explain_latents(
     cache: AnswerCache | None = None,
     budget: Budget | None = None,
 ) -> list[LatentExplanation]:
-    """Return what a model says of latents; those whose answer cannot be read are left out.
+    """Return explanations of latents by a model; replies that cannot be read are left out.
 
     Each has the ids of the sequences that it was written from, all of the half that no question is
     drawn from.
