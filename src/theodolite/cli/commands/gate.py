@@ -29,7 +29,7 @@ def gate(
     thresholds: Annotated[Path, argument("Thresholds (YAML)")],
     against: Annotated[Path | None, option("Run of the earlier version, for `drift`")] = None,
     floor: Annotated[
-        list[Path] | None, option("Run of that version retrained; three or more, repeatable")
+        list[Path] | None, option("Retrained run of that version; three or more")
     ] = None,
     as_json: opt.Json = False,
     junit: Annotated[Path | None, option("JUnit XML to write")] = None,
