@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from support.exact_imputation import impute_pixels_exactly
+from support.printed_removal import as_printed
 from theodolite.errors import EvidenceError
 from theodolite.explainers.probing._order import count_pixels, rank_pixels
 from theodolite.explainers.probing.pixel_removal import (
@@ -16,7 +17,6 @@ from theodolite.explainers.probing.pixel_removal import (
     RemovalCurves,
     compute_removal_curves,
 )
-from theodolite_reproductions.acceptance.printed_removal import as_printed
 
 ZERO = np.zeros(3)
 

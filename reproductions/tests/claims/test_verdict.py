@@ -13,7 +13,6 @@ from theodolite_reproductions.claims.power import (
     detectable_correlation,
     detectable_effect,
     expected_by_chance,
-    sign_test,
     units_for_correlation,
 )
 from theodolite_reproductions.claims.results import stored_results
@@ -185,17 +184,12 @@ def test_power_is_scipys() -> None:
     assert math.isnan(detectable_correlation(3))
 
 
-@pytest.mark.parametrize(("more", "of"), [(8, 8), (7, 8), (14, 15), (7, 9), (0, 5), (3, 6)])
-def test_signs_are_scipys_binomial_test(more: int, of: int) -> None:
-    assert sign_test(more, of) == pytest.approx(stats.binomtest(more, of).pvalue)
-
-
 def test_chance_confirms_one_in_forty() -> None:
     assert expected_by_chance(80) == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize("call", [lambda: units_for_correlation(0), lambda: units_for_correlation(1),
-                                  lambda: detectable_effect(-1), lambda: sign_test(3, 2)])  # fmt: skip
+                                  lambda: detectable_effect(-1)])  # fmt: skip
 def test_what_makes_no_sense_is_refused(call: object) -> None:
     with pytest.raises(EvidenceError):
         call()  # type: ignore[operator]

@@ -2,7 +2,7 @@
 
 import math
 
-from scipy.special import bdtrc, ndtri
+from scipy.special import ndtri
 
 from theodolite.errors import EvidenceError
 
@@ -33,18 +33,6 @@ def units_for_correlation(r: float) -> int:
 def detectable_correlation(units: int) -> float:
     """The correlation that so many units find in four of five studies; NaN for fewer than four."""
     return math.tanh(SEEN / math.sqrt(units - 3)) if units > 3 else math.nan
-
-
-def sign_test(more: int, of: int) -> float:
-    """Two-sided p-value of so many signs of one kind among so many, if both are as likely.
-
-    >>> [round(sign_test(*counts), 3) for counts in ((8, 8), (7, 8), (14, 15), (7, 9))]
-    [0.008, 0.07, 0.001, 0.18]
-    """
-    if not 0 <= more <= of or of < 1:
-        raise EvidenceError("signs", f"{more} of {of}", "0 to all of at least one")
-    extreme = max(more, of - more)
-    return float(min(2 * (bdtrc(extreme - 1, of, 0.5) if extreme else 1.0), 1.0))
 
 
 def expected_by_chance(tests: int) -> float:

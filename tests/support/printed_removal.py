@@ -20,7 +20,7 @@ from theodolite.explainers.probing.pixel_removal import (
 
 @dataclass(frozen=True, eq=False)
 class PrintedScores:
-    """A value for each threshold; the printed algorithm goes on with the largest."""
+    """A value for each threshold; the printed algorithm takes the largest."""
 
     sufficiency: Float[np.ndarray, "samples ways thresholds"]
     necessity: Float[np.ndarray, "samples ways thresholds"]
@@ -38,7 +38,7 @@ def as_printed(
 ) -> PrintedScores:
     """The algorithm of the publication, step by step, to compare a faster one with.
 
-    For each threshold t all of 1, 3, 5, … < t percent are removed anew, and each image goes
+    For each threshold t all of 1, 3, 5, … < t percent are removed again, and each image goes
     through the network alone. ``removal`` says how; its percents and its batch are not used. The
     publication returns the largest of a list that it has not filled; the values are meant.
     """
