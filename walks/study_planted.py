@@ -58,7 +58,7 @@ material_from_arrays(items, folder)
 # One command makes the study; study.yaml has a line for each fact of the consent form.
 run("study", "init", folder, "--out", folder, "--slug", "maps", "--quota", 12)
 settings = folder / "study.yaml"
-text = settings.read_text().replace("pay: \n", "pay: none\n")
+text = settings.read_text().replace("pay:  ", "pay: none  ")
 for name, value in DEMO_ETHICS.items():
     text = re.sub(rf"(?m)^  {name}: .*$", f"  {name}: {json.dumps(value)}", text)
 settings.write_text(text + "patience: {before: 4, after: 4}\n")

@@ -8,11 +8,12 @@ import pytest
 
 from support.study.folder_study import study_folder
 from theodolite.ext.studies import read_material
+from theodolite_study.demo.material import write_demo_material
 from theodolite_study.folder_import import get_settings, load_texts
 from theodolite_study.model.consent_facts import FACTS, TOP_FACTS, find_missing_facts
 from theodolite_study.model.markdown import GAP, find_ticks, render_consent
-from theodolite_study.new_study import DEMO_ETHICS, DEMO_TEXTS
-from theodolite_study.protocol import Protocol
+from theodolite_study.new_study import DEMO_ETHICS, DEMO_TEXTS, NewStudy, write_new_study
+from theodolite_study.protocol import STUDY_FILE, Protocol, read_protocol
 
 PAID = re.compile(r"\bpa(id|y)\b|£|bezahl|vergüt|Betrag|\bpay[eé]|somme|rémunér", re.IGNORECASE)
 UNPAID = ("are not paid.", "wird nicht vergütet.", "n’est pas rémunérée.")
@@ -35,6 +36,20 @@ def test_consent_without_a_fact_is_incomplete(name: str) -> None:
     assert find_missing_facts(lacking) == [place]
     assert get_settings(lacking)["unfilled"] == [place]
     assert find_missing_facts(protocol()) == [] and len((*FACTS, *TOP_FACTS)) == 15
+
+
+def test_facts_are_read_as_they_are_written(tmp_path: Path) -> None:
+    """YAML takes `no` and dates for other things than words."""
+    write_new_study(
+        tmp_path, write_demo_material(tmp_path), NewStudy(title="New", contact="ann@example.org")
+    )
+    path = tmp_path / STUDY_FILE
+    missing = find_missing_facts(read_protocol(tmp_path))
+    assert set(missing) == {f"ethics.{name}" for name in FACTS if name != "age_min"} | {"pay"}
+    text = path.read_text().replace("pay:  ", "pay: none  ").replace("publish:  ", "publish: no  ")
+    path.write_text(text.replace("until:  ", "until: 2027-12-31  "))
+    ethics = read_protocol(tmp_path).ethics
+    assert (ethics.publish, ethics.until) == ("no", "2027-12-31")
 
 
 def test_sentences_are_needed_in_each_language() -> None:

@@ -13,7 +13,7 @@ from theodolite_study.protocol import STUDY_FILE, Protocol, read_protocol
 from theodolite_study.readable_codes import make_code
 
 TEMPLATE = """\
-# A study of theodolite. When it is first served, it is put into the database and stays as it is.
+# A study of theodolite. It can be changed until it opens; then it stays as it is.
 slug: {slug}            # its part of the address, after /s/
 title: {title}
 contact: {contact}      # shown on each page
@@ -21,8 +21,7 @@ languages: {languages}  # besides English: in texts of ours (de, fr), or of `tex
 
 # The study opens when all of these are filled in. The consent form is made of them: have it
 # approved.
-pay: {pay}
-                        # none, or {{reward: 450, currency: GBP}} in the smallest unit
+pay: {pay}              # none, or {{reward: 450, currency: GBP}} in the smallest unit
 minutes: {minutes}      # how long it takes
 ethics:
 {ethics}

@@ -1,6 +1,7 @@
 """Define study.yaml: questions, numbers of raters, pay and texts of a study in a folder."""
 
 from collections.abc import Mapping
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -144,6 +145,17 @@ class Ethics(StrictRecord):
     """Where answers are published, and the license; or `no`."""
     authority: Line | None = None
     """Supervisory authority that takes complaints."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_plain_words(cls, content: Any) -> Any:
+        """Take `no` and dates, which YAML reads as other things, as they were written."""
+        if not isinstance(content, dict):
+            return content
+        words = {name: "no" if value is False else value for name, value in content.items()}
+        if isinstance(words.get("until"), date):
+            words["until"] = words["until"].isoformat()
+        return {name: value for name, value in words.items() if value != ""}
 
 
 class Payment(StrictRecord):

@@ -190,7 +190,7 @@ class ScriptedPerson:
             for cookie in answer.headers.get_all("set-cookie") or ():
                 match = NAME.match(cookie)
                 if match:
-                    self.cookies[match[1]] = found[2].strip('"')
+                    self.cookies[match[1]] = match[2].strip('"')
             text = answer.read().decode()
             return answer.status, {k.lower(): v for k, v in answer.headers.items()}, text
         except (OSError, HTTPException):
