@@ -18,7 +18,7 @@ LISTS = {"<dl>": '<span class="lines">', "</dl>": "</span>"}
 ITEMS = {"<dd>": '<span class="line">', "</dd>": "</span>"}
 
 
-def mended(page: str) -> str:
+def correct_page(page: str) -> str:
     """The page with headings that have a level, named sides, and code that can be scrolled."""
     for before, after in PLAIN.items():
         page = page.replace(before, after)
@@ -32,16 +32,16 @@ def _without_lists(signature: str) -> str:
     return signature
 
 
-def mend(app: Sphinx, failed: Exception | None) -> None:
+def correct_site(app: Sphinx, failed: Exception | None) -> None:
     """All pages, once they are written."""
     if failed is None and app.builder.format == "html":
         for path in Path(app.outdir).rglob("*.html"):
             text = path.read_text(encoding="utf-8")
-            if "aria-level" not in text:  # not mended by an earlier build
-                path.write_text(mended(text), encoding="utf-8")
+            if "aria-level" not in text:  # not corrected by an earlier build
+                path.write_text(correct_page(text), encoding="utf-8")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """After everything else."""
-    app.connect("build-finished", mend, priority=900)
+    app.connect("build-finished", correct_site, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

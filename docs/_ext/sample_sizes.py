@@ -1,4 +1,4 @@
-"""How many samples each question needs, read from the certificates of the scores that decide it."""
+"""Required samples per question, from the validation records of its deciding scores."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,15 +15,15 @@ SIZES = (60, 100, 300)
 
 
 def rows() -> Iterator[tuple[str, ...]]:
-    """One for each score that decides a question: from where on it sees what."""
+    """Yield a row per deciding score: its power at several sample sizes."""
     for question in QUESTIONS:
         for entry in catalogue().values():
-            certificate = get_validation(entry.name, entry.version)
-            if entry.question != question or not entry.decides or certificate is None:
+            record = get_validation(entry.name, entry.version)
+            if entry.question != question or not entry.decides or record is None:
                 continue
-            seen = dict(certificate.powers)
+            seen = dict(record.powers)
             shares = ("–" if seen.get(n) is None else f"{seen[n]:.0%}" for n in SIZES)
-            least = certificate.least_samples
+            least = record.least_samples
             yield question, f"`{entry.name}`", "–" if least is None else f"{least:,}", *shares
 
 

@@ -59,5 +59,5 @@ def power_text(decision: DecisionRecord | None, size: Size, unit: str = "seeds")
     if decision.n_required is not None:
         parts.append(f"about {decision.n_required:,} {unit} would do")
     if decision.smaller:
-        parts.append("surely smaller than asked for")
+        parts.append("smaller than required")
     return "; ".join(parts)
