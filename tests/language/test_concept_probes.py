@@ -1,6 +1,7 @@
 """Probes of concepts, absorption and attributions, on a circuit whose directions are known."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from theodolite.language.attributions import PAIRS, attribution_arrays
 from theodolite.language.concept_probes import fit_concept_probes
 from theodolite.language.dictionaries.objects import dictionary
 from theodolite.language.models.hooked import HookedModel
+from theodolite.language.models.latent_logits import LatentLogits, read_latent_logits
 from theodolite.language.models.token_evidence import SequenceLabels, TokenSettings, token_evidence
 
 torch = pytest.importorskip("torch")
@@ -80,3 +82,28 @@ def test_attributions_are_those_of_the_last_layers(network: HookedModel) -> None
     assert effect[own].max() > 2
     score = theodolite.score("attribution_effect", replace(evidence, **arrays))
     assert score.value > 0.7
+
+
+def test_logits_are_those_of_the_direct_path() -> None:
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    config = transformers.GPT2Config(
+        vocab_size=40, n_embd=16, n_layer=2, n_head=2, n_positions=8, bos_token_id=0, eos_token_id=0
+    )
+    model = transformers.GPT2LMHeadModel(config).eval()
+    rows = np.random.default_rng(0).normal(size=(30, 16)).astype(np.float32)
+    rows[0] = model.lm_head.weight[7].detach().numpy()
+    own = SimpleNamespace(rows=rows, latents=30)
+    network = HookedModel(model, "transformer.h.0", 0)
+    logits = read_latent_logits(network, own, 38)  # type: ignore[arg-type]
+    assert logits is not None and logits.tokens.shape == (30, 20) and logits.tokens.max() < 38
+    assert logits.tokens[0, 0] == 7
+    matrix = model.lm_head.weight.detach().numpy()[:38]
+    by_hand = (rows - rows.mean(axis=1, keepdims=True)) @ matrix.T
+    by_hand -= by_hand.mean(axis=1, keepdims=True)
+    np.testing.assert_allclose(logits.values[:, 0], by_hand.max(axis=1), atol=1e-6)
+    np.testing.assert_allclose(logits.values[:, -1], by_hand.min(axis=1), atol=1e-6)
+    again = LatentLogits.of_columns(logits.to_columns())
+    assert np.array_equal(again.tokens, logits.tokens)
+    elsewhere = HookedModel(model, "transformer.h.0.ln_1", 0)
+    assert read_latent_logits(elsewhere, own, 38) is None  # type: ignore[arg-type]

@@ -22,7 +22,7 @@ from theodolite.evidence.pipeline_output import ComparedModel, Produced, WorkCon
 from theodolite.evidence.plain_arrays import replace_arrays
 from theodolite.evidence.subject import Claim, Subject
 from theodolite.language.concept_answers import concept_answers
-from theodolite.language.dashboard.run_pages import PAGES, LatentPages
+from theodolite.language.dashboard.run_pages import PAGES, LatentPages, read_words
 from theodolite.language.dictionaries.common_form import SparseDictionary
 from theodolite.language.dictionaries.reading import Kind, read_dictionary
 from theodolite.language.dictionaries.torch_codes import (
@@ -53,6 +53,7 @@ from theodolite.language.sae_baselines import (
     find_unavailable_baselines,
 )
 from theodolite.language.text_rows import ConceptTexts, select_labels, tokenize_texts
+from theodolite.language.texts.vocabulary import Vocabulary
 from theodolite.pipelines.feature_pass import compute_weights_digest
 
 FEWEST_TEXTS = 8
@@ -160,7 +161,7 @@ class LanguageFeaturesPipeline:
         )  # fmt: skip
 
     def _facts(self, work: "PreparedAudit", active: int) -> list[tuple[str, float | int | str]]:
-        layer, pages = work.layer, [("pages of latents", PAGES)] if self.pages else []
+        layer, pages = work.layer, [] if work.words is None else [("pages of latents", PAGES)]
         return [
             ("sequences", len(layer.ids)),
             ("tokens", len(layer.activations)),
@@ -170,7 +171,9 @@ class LanguageFeaturesPipeline:
         ]
 
     def _logits(self, work: "PreparedAudit") -> dict[str, Any]:
-        logits = read_latent_logits(work.layer.network, work.dictionary) if self.pages else None
+        logits = None
+        if work.words is not None:
+            logits = read_latent_logits(work.layer.network, work.dictionary, len(work.words))
         return {} if logits is None else {"logits": logits.to_columns()}
 
     def _pages(
@@ -180,11 +183,11 @@ class LanguageFeaturesPipeline:
         tables: Mapping[str, Any],
         context: WorkContext,
     ) -> Callable[[Path], None]:
-        if not self.pages:
+        if work.words is None:
             return no_pages
         title = f"Latents of a dictionary of {self.model.stem}, {self.module}"
         return LatentPages(
-            evidence["dictionary"], evidence, work.loaded.tokenizer, tables, title,
+            evidence["dictionary"], evidence, work.words, tables, title,
             context.seeds[0],
         )  # fmt: skip
 
@@ -229,7 +232,10 @@ class LanguageFeaturesPipeline:
             saved, finding = fit_scale(saved, layer.activations)
             findings.append(finding)
         own = DeviceDictionary(self._trained(layer, seed) if saved is None else saved, device)
-        return PreparedAudit(loaded, layer, labels, settings, own, tuple(findings))
+        words = read_words(loaded.tokenizer) if self.pages else None
+        if self.pages and words is None:
+            findings.append("Pages of latents were left out: the tokenizer does not say its words.")
+        return PreparedAudit(loaded, layer, labels, settings, own, tuple(findings), words)
 
     def _check_enough(self, labels: SequenceLabels, texts: int) -> None:
         """Refuse what cannot give a verdict, before anything is computed."""
@@ -329,6 +335,8 @@ class PreparedAudit:
     settings: TokenSettings
     dictionary: DeviceDictionary
     findings: tuple[str, ...]
+    words: Vocabulary | None = None
+    """Bytes of each token, for pages."""
 
 
 def _mean_active(dictionary: TokenDictionary, layer: Layer) -> tuple[int, float]:

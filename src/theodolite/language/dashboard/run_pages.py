@@ -58,7 +58,7 @@ class LatentPages:
 
     evidence: TokenEvidence
     beside: Mapping[str, TokenEvidence]
-    tokenizer: Any
+    vocabulary: Vocabulary
     tables: Mapping[str, Mapping[str, Sequence[Any]]]
     title: str
     seed: int
@@ -66,15 +66,19 @@ class LatentPages:
     def __call__(self, run: Path) -> None:
         """Write them."""
         feature_pages(
-            self.evidence, self.vocabulary(), run / FOLDER,
+            self.evidence, self.vocabulary, run / FOLDER,
             beside={COMPARED[name]: own for name, own in self.beside.items() if name in COMPARED},
             title=self.title, strongest=CONTEXTS, per_tenth=PER_TENTH, seed=self.seed,
             overwrite=True, **read_page_tables(self.tables),
         )  # fmt: skip
 
-    def vocabulary(self) -> Vocabulary:
-        """Bytes of each token."""
-        return build_vocabulary(json.loads(self.tokenizer.backend_tokenizer.to_str()))
+
+def read_words(tokenizer: Any) -> Vocabulary | None:
+    """Return the bytes of a tokenizer's tokens; None if it does not say them."""
+    try:
+        return build_vocabulary(json.loads(tokenizer.backend_tokenizer.to_str()))
+    except (AttributeError, KeyError, TypeError, ValueError, IndexError):
+        return None
 
 
 def read_page_tables(tables: Mapping[str, Mapping[str, Sequence[Any]]]) -> dict[str, Any]:

@@ -61,14 +61,18 @@ class LatentLogits:
         )
 
 
-def read_latent_logits(network: HookedModel, dictionary: TokenDictionary) -> LatentLogits | None:
-    """Return the tokens of each latent; None where its rows are not added to the residual stream,
-    or the last norm is of no known kind."""
+def read_latent_logits(
+    network: HookedModel, dictionary: TokenDictionary, words: int
+) -> LatentLogits | None:
+    """Return the tokens of each latent among the first ``words``, since models have more outputs
+    than tokenizers have tokens; None where its rows are not added to the residual stream, or the
+    last norm is of no known kind."""
     import torch  # noqa: PLC0415  an extra
 
     unembedding = _find_unembedding(network, dictionary.rows.shape[1])
     if unembedding is None:
         return None
+    unembedding = unembedding[:words]
     wide = unembedding.shape[0]
     most, parts = min(EACH_SIDE, wide // 2), []
     step = max(MAX_DENSE_CODES // wide, 1)
