@@ -152,7 +152,9 @@ class Ethics(StrictRecord):
         """Take `no` and dates, which YAML reads as other things, as they were written."""
         if not isinstance(content, dict):
             return content
-        words = {name: "no" if value is False else value for name, value in content.items()}
+        words: dict[str, Any] = {
+            name: "no" if value is False else value for name, value in content.items()
+        }
         if isinstance(words.get("until"), date):
             words["until"] = words["until"].isoformat()
         return {name: value for name, value in words.items() if value != ""}

@@ -174,7 +174,12 @@ def study_demo(
     look = check and not people
     with report_errors(), stop_when_answered(port, "/s/demo") if look else nullcontext():
         serve_study(
-            folder, None, addresses, workers=1, opened=True, beside=played and played.take_part
+            folder,
+            None,
+            addresses,
+            workers=1,
+            opened=True,
+            beside=None if played is None else played.take_part,
         )
     if played is not None:
         played.require_result()
