@@ -6,7 +6,8 @@
 Each explanation is a row: ``bottleneck`` (concept values of the network's own concept layer),
 ``concepts`` (a post-hoc concept bottleneck on the last layer with maps), ``units`` (logical
 formulas of single units) and ``saliency`` (Grad-CAM). Explanations that a network does not allow
-are left out. One post-hoc model is fitted, with seed 0.
+are left out. ``--explain bottleneck,maps`` takes saliency from the kept maps of frozen layers only,
+without deletion of patches. One post-hoc model is fitted, with seed 0.
 """
 
 import argparse
@@ -35,6 +36,7 @@ from theodolite.evidence.kinds.unit import UnitEvidence
 from theodolite.evidence.pipeline_output import WorkContext
 from theodolite.evidence.subject import Outputs, Subject
 from theodolite.explainers.concept_maps import concept_activation_maps
+from theodolite.explainers.rendering import enlarge_map
 from theodolite.models.features import FeatureExtractor
 from theodolite.models.loaded_model import LoadedModel
 from theodolite.models.loading import load_model
@@ -51,34 +53,38 @@ UNIT_ARRAYS = (
     "unit_pixels", "formula_pixels", "shared_pixels", "chance_unit_pixels", "chance_formula_pixels",
     "chance_shared_pixels", "fires", "annotated", "chance_annotated",
 )  # fmt: skip
+LOCATED = ("monumai-cbm-soft",)
+"""Networks whose concept maps are kept; those of the others would take 5 MB each."""
+_maps: dict[str, list[np.ndarray]] = {}
 N_TRAIN, N_TEST = 1000, 300
 """Images of dSprites that are drawn for the board."""
 
 
 def main() -> None:
-    """Make the rows of one network."""
+    """Make the rows of some networks."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("board", choices=("dsprites", "monumai"))
-    parser.add_argument("model")
+    parser.add_argument("models", nargs="+")
     parser.add_argument("--data", type=Path, help="Folder of MonuMAI")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--explain", default=",".join(EXPLANATIONS))
     arguments = parser.parse_args()
     with TemporaryDirectory() as scratch, limit_to_one_thread():
         data = read_board(arguments.board, arguments.data, Path(scratch))
-        card = read_card(find_on_shelf(arguments.model))
-        network = load_model(f"shelf:{arguments.model}")
-        started = time.process_time()
-        rows = explain(card, network, data, arguments.explain.split(","), Path(scratch))
-        for name, bundles, outputs in rows:
-            subject = Subject(name, f"shelf:{card.name}", outputs, data=data.name)
-            result = theodolite.audit(bundles, resamples=RESAMPLES, subject=subject)
-            for verdict in result.verdicts:
-                print(card.name, name, verdict.question, verdict.answer, verdict.summary)
-            run = result.save(Path(scratch) / "runs" / name).parent
-            minutes = (time.process_time() - started) / 60
-            keep(run, arguments.out / arguments.board, card, name, minutes)
+        for model in arguments.models:
+            card = read_card(find_on_shelf(model))
+            network = load_model(f"shelf:{model}")
             started = time.process_time()
+            rows = explain(card, network, data, arguments.explain.split(","), Path(scratch))
+            for name, bundles, outputs in rows:
+                subject = Subject(name, f"shelf:{model}", outputs, data=data.name)
+                result = theodolite.audit(bundles, resamples=RESAMPLES, subject=subject)
+                for verdict in result.verdicts:
+                    print(model, name, verdict.question, verdict.answer, verdict.summary)
+                run = result.save(Path(scratch) / "runs" / model / name).parent
+                minutes = (time.process_time() - started) / 60
+                keep(run, arguments.out / arguments.board, card, name, minutes)
+                started = time.process_time()
 
 
 def read_board(board: str, data: Path | None, scratch: Path) -> ConceptData:
@@ -116,7 +122,10 @@ def explain(
     test = np.flatnonzero(data.is_test)
     if card.concepts and "bottleneck" in chosen:
         yield "bottleneck", read_bottleneck(card, network, data, test), "concept_model"
-    if not {*chosen} - {"bottleneck"}:
+    if "maps" in chosen and network.gradients:
+        yield "saliency", [explain_by_maps(card, network, data, test)], "model"
+        return
+    if not {*chosen} - {"bottleneck", "maps"}:
         return
     saliency = len(test) if "saliency" in chosen and network.gradients else 0
     pipeline = PosthocPipeline(
@@ -142,19 +151,23 @@ def read_bottleneck(
 
     Where the layer is linear in the means of maps, its weights say where a concept is active.
     """
-    module: Any = network.network
-    body = module.bottleneck
+    body: Any = network.network.bottleneck  # type: ignore[union-attr]
     values, predicted, maps = [], [], []
-    extract = FeatureExtractor(module, network.layer)
-    last = getattr(body.encoder, "classifier", None) if hasattr(body, "encoding") else None
-    for at in range(0, len(rows), 32):
+    shared = card.recipe.get("frozen") == "conv_stem to bn2"
+    for at, images in enumerate(read_maps(network, data, rows) if shared else ()):
+        if not at:
+            body.encoder = find_head(body.encoder)
+        values_of, scores = ask(body, images.mean(axis=(2, 3)))
+        values.append(values_of)
+        predicted.append(scores.argmax(axis=1))
+        if card.name in LOCATED:
+            weights = body.encoder.weight.detach().numpy()
+            maps.append(concept_activation_maps(images, weights))
+    for at in range(0, 0 if shared else len(rows), 32):
         images = np.stack([network.preprocessing(data.image(int(r))) for r in rows[at : at + 32]])
-        with torch.inference_mode():
-            output = module.read_concepts(torch.from_numpy(images))
-        values.append(output.values.double().numpy())
-        predicted.append(output.scores.argmax(dim=1).numpy())
-        if last is not None:
-            maps.append(concept_activation_maps(extract(images), last.weight.detach().numpy()))
+        values_of, scores = ask(network.network.read_concepts, images)  # type: ignore[operator]
+        values.append(values_of)
+        predicted.append(scores.argmax(axis=1))
     head = body.head if hasattr(body, "encoding") and hasattr(body.head, "weight") else None
     concept = ConceptEvidence(
         values=np.concatenate(values),
@@ -173,10 +186,64 @@ def read_bottleneck(
     places = data.places(rows, sizes)
     where = LocationEvidence(
         explained=concept, maps=np.concatenate(maps).astype(np.float32), sizes=sizes,
-        part_of=data.part_of, parts=data.parts, points=places.get("points"),
-        boxes=places.get("boxes"),
+        part_of=data.part_of, parts=data.parts, boxes=places["boxes"],
     )  # fmt: skip
     return [concept, where]
+
+
+def find_head(encoder: Any) -> Any:
+    """Return what follows the pooled maps; layers before it are frozen in each of the networks."""
+    return getattr(encoder, "classifier", encoder)
+
+
+def explain_by_maps(
+    card: ModelCard, network: LoadedModel, data: ConceptData, rows: np.ndarray
+) -> SaliencyEvidence:
+    """Return Grad-CAM maps of networks on frozen layers, without asking them again.
+
+    Gradients are those of the predicted class's score for the pooled maps.
+    """
+    batches = read_maps(network, data, rows)
+    module: Any = network.network
+    body: Any = getattr(module, "bottleneck", None)
+    if body is not None:
+        body.encoder = find_head(body.encoder)
+    enlarged: list[np.ndarray] = []
+    predicted: list[np.ndarray] = []
+    for maps in batches:
+        pooled = torch.from_numpy(maps.mean(axis=(2, 3))).requires_grad_()
+        scores = module.classifier(pooled) if body is None else body(pooled).scores
+        predicted.append(scores.argmax(dim=1).numpy())
+        scores.max(dim=1).values.sum().backward()
+        assert pooled.grad is not None
+        cams = np.einsum("nc,nchw->nhw", pooled.grad.numpy(), maps).clip(min=0)
+        enlarged += [enlarge_map(cam, (SIDE, SIDE)) for cam in cams]
+    return SaliencyEvidence(
+        maps=np.stack(enlarged).astype(np.float32),
+        objects=np.stack([data.regions(int(row), (SIDE, SIDE)).any(axis=0) for row in rows]),
+        predicted=np.concatenate(predicted),
+        classes=data.classes,
+        samples=Samples(index=rows, ids=np.array([data.images[row] for row in rows])),
+    )
+
+
+def ask(network: Any, inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return concept values and class scores."""
+    with torch.inference_mode():
+        output = network(torch.from_numpy(inputs))
+    return output.values.double().numpy(), output.scores.numpy()
+
+
+def read_maps(network: LoadedModel, data: ConceptData, rows: np.ndarray) -> Sequence[np.ndarray]:
+    """Return maps of the last layer in batches, computed once for networks that share it."""
+    key = network.name if network.name.startswith("shelf:monumai-lite") else "frozen"
+    if key not in _maps:
+        _maps[key] = []
+        extract = FeatureExtractor(network.network, network.layer)
+        for at in range(0, len(rows), 32):
+            own = [network.preprocessing(data.image(int(r))) for r in rows[at : at + 32]]
+            _maps[key].append(extract(np.stack(own)).astype(np.float32))
+    return _maps[key]
 
 
 def draw_units(evidence: UnitEvidence) -> UnitEvidence:
