@@ -151,7 +151,8 @@ def read_bottleneck(
 
     Where the layer is linear in the means of maps, its weights say where a concept is active.
     """
-    body: Any = network.network.bottleneck  # type: ignore[union-attr]
+    module: Any = network.network
+    body = module.bottleneck
     values, predicted, maps = [], [], []
     shared = card.recipe.get("frozen") == "conv_stem to bn2"
     for at, images in enumerate(read_maps(network, data, rows) if shared else ()):
@@ -165,7 +166,7 @@ def read_bottleneck(
             maps.append(concept_activation_maps(images, weights))
     for at in range(0, 0 if shared else len(rows), 32):
         images = np.stack([network.preprocessing(data.image(int(r))) for r in rows[at : at + 32]])
-        values_of, scores = ask(network.network.read_concepts, images)  # type: ignore[operator]
+        values_of, scores = ask(module.read_concepts, images)
         values.append(values_of)
         predicted.append(scores.argmax(axis=1))
     head = body.head if hasattr(body, "encoding") and hasattr(body.head, "weight") else None
