@@ -9,6 +9,7 @@ from theodolite.explainers.saliency.methods import TECHNIQUES
 from theodolite.metrics.catalogue import catalogue
 from theodolite.metrics.paper_methods import METHODS
 from theodolite_reproductions.claims.ledger import ledger
+from theodolite_reproductions.claims.results import PRINTED, stored_results
 
 LISTS = {
     "metrics list": "metrics show",
@@ -41,6 +42,11 @@ def test_listed_networks_methods_and_entries_can_be_shown() -> None:
     for entry in entries[::20]:
         assert entry in listed
         assert theodolite("papers", "findings", "show", entry).returncode == 0
+
+
+def test_protocols_that_decide_claims_can_be_shown() -> None:
+    for protocol in {result.protocol for result in stored_results()} - {PRINTED}:
+        assert theodolite("papers", "show", protocol).returncode == 0, protocol
 
 
 def test_names_of_papers_are_looked_up() -> None:

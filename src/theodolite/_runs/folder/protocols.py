@@ -55,14 +55,16 @@ def list_protocol_files() -> dict[str, Path]:
 
 
 def find_protocol_file(name: Path | str) -> Path:
-    """Return a file, or the protocol of that name where there is no such file."""
+    """Return a file, or the protocol of that name: of its file or, for a sweep, its own."""
     path = Path(name)
     if path.exists():
         return path
     known = list_protocol_files()
     stem = path.name.removesuffix(".yaml")
-    if stem in known:
-        return known[stem]
+    sweeps = (path for name, path in known.items() if name.endswith(".sweep"))
+    named = known | {str(read_yaml(sweep)["name"]): sweep for sweep in sweeps}
+    if stem in named:
+        return named[stem]
     hint = "" if known else "Install them: pip install theodolite-reproductions."
     raise UnsafeInputError(
         "protocol", repr(str(name)), "a file, or a name that `theodolite papers list` lists", hint
