@@ -20,7 +20,7 @@ from safetensors.torch import save_file  # noqa: TID251  as others write them
 
 from theodolite.cli import main
 
-LATENTS, TEXTS = map(int, sys.argv[1:3] or (512, 160))  # or larger: 24576 4000
+LATENTS, TEXTS = map(int, sys.argv[1:3] or (256, 120))  # or larger: 24576 4000
 folder = Path(tempfile.mkdtemp())
 words = [f"w{n}" for n in range(300)]
 ids = {word: number for number, word in enumerate(["<s>", *words, "<unk>"])}
