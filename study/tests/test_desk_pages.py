@@ -68,7 +68,8 @@ def filled(world: DeskWorld) -> None:
 PAGES = [
     "/", "/studies/birds/live", "/studies/birds/people", "/studies/birds/people/p-ann",
     "/studies/birds/people/p-cat", "/studies/birds/pay", "/studies/birds/export",
-    "/studies/birds/close", "/studies/birds/members", "/studies/birds/log", "/server", "/nowhere",
+    "/studies/birds/close", "/studies/birds/members", "/studies/birds/log", "/studies/birds/results",
+    "/new", "/server", "/nowhere",
 ]  # fmt: skip
 
 
@@ -95,7 +96,7 @@ def problems(page: Any, rules: str) -> list[str]:
     """What is wrong with a page as it is now, in all looks; all rules in the first of them."""
     page.evaluate(rules)
     found = []
-    for number, (width, colors) in enumerate(LOOKS):
+    for number, (width, colors) in enumerate(LOOKS if FULL else LOOKS[:2]):
         page.set_viewport_size({"width": width, "height": 740})
         page.emulate_media(color_scheme=colors)
         options: dict[str, Any] = {"resultTypes": ["violations"]}
