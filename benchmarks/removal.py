@@ -37,10 +37,10 @@ from theodolite.explainers.probing.pixel_removal import (
     compute_removal_curves,
 )
 from theodolite.models.loading import load_model
-from theodolite_reproductions.acceptance.printed_removal import PrintedScores, as_printed
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from support.exact_imputation import impute_pixels_exactly
+from support.printed_removal import PrintedScores, as_printed
 
 PRINTED, WIDE = tuple(range(5, 51, 5)), (5, 10, 20, 50, 100)
 
