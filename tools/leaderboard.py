@@ -29,6 +29,8 @@ FRAME = (
     "@media (min-width: 64em) { .main > .content { width: min(66rem, calc(100vw - 22rem)); } }"
 )
 
+NARROW = "@media (min-width: 43.75em) { .board { min-width: 56rem; } }"
+
 
 def digest_kept() -> dict[str, str]:
     """Of each kept run a digest of what its row is made from: files, fields and metric versions."""
@@ -61,7 +63,7 @@ def write() -> None:
     ]  # fmt: skip
     css = (TEMPLATES / "leaderboard.css").read_text("utf-8").partition("\n")[2]
     colors = " ".join(f"--{ours}: var(--color-{theirs});" for ours, theirs in COLORS.items())
-    style = f"<style>.board {{ {colors} }} {FRAME} {css}</style>"
+    style = f"<style>.board {{ {colors} }} {FRAME} {css} {NARROW}</style>"
     for folder in sorted(path for path in KEPT.iterdir() if path.is_dir()):
         with show_progress(quiet=False) as progress:
             boards, left = build_leaderboard(folder, progress)
