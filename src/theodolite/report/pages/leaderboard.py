@@ -172,7 +172,9 @@ def _minutes(row: LeaderboardRow) -> str:
 def _cell(run: LoadedRun, question: Question, cell: LeaderboardCell, named: str) -> dict[str, Any]:
     score = cell.score
     if score is None:
-        return {"value": ""}
+        verdict = run.verdicts.get(question)
+        probe = verdict is not None and verdict.reason == "probe_only"
+        return {"value": "", "note": "linear probe only" if probe else ""}
     answer = run.verdicts[question].answer
     outputs = f"to {run.subject.wording.name}" if question == "faithful" else ""
     null = score.null
