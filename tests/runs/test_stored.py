@@ -285,7 +285,7 @@ def test_a_partial_run_ends_with_exit_code_4(tmp_path: Path) -> None:
         capture_output=True, text=True, check=False, env=os.environ | {"PYTHONPATH": path},
     )  # fmt: skip
     assert ran.returncode == 4, ran.stderr
-    assert "partial: 1 of the tasks" in ran.stderr and "Traceback" not in ran.stderr
+    assert "incomplete: 1 tasks failed" in ran.stderr and "Traceback" not in ran.stderr
     assert read_parquet(tmp_path / "out" / "failed.parquet")["error"] == ["ProcessDied"]
 
 

@@ -52,7 +52,7 @@ def test_a_live_network_answers_five_questions(shapes: Path, tmp_path: Path) -> 
     assert network.training and not any(m._forward_hooks for m in network.modules())
     assert all(torch.equal(before[n], t) for n, t in network.state_dict().items())
     assert any("compared with a linear layer that theodolite trained" in n for n in result.notes)
-    assert any("20 draws of as many random directions" in note for note in result.notes)
+    assert any("20 draws of the same number of random directions" in note for note in result.notes)
     page = result.save(tmp_path / "run").read_text()
     head = page[page.index("<h1") : page.index('id="images"')].lower()
     assert "the network" not in head and "the model" not in head
@@ -189,7 +189,7 @@ def test_another_order_of_the_classes_is_doubted() -> None:
     assert warn_about_class_order(right, labels) == ()
     assert warn_about_class_order(noise, labels) == (), "a network that knows nothing has no order"
     (doubt,) = warn_about_class_order(right[:, [1, 2, 0]], labels)
-    assert "right for 0 % of the images" in doubt and "100 %" in doubt
+    assert "correct for 0 % of the images" in doubt and "100 %" in doubt
 
 
 def test_runs_of_different_networks_or_data_are_not_joined(finished: Path, tmp_path: Path) -> None:

@@ -146,7 +146,7 @@ def test_workers_are_not_more_than_memory_allows() -> None:
     assert limit_workers(asked, gigabyte, 100 * gigabyte) == (8, "")
     assert limit_workers(asked, 0, 1) == limit_workers(asked, gigabyte, None) == (8, "")
     workers, note = limit_workers(asked, gigabyte, 10 * gigabyte)
-    assert workers == 3 and note.startswith("3 of 8 workers: pieces of 1.0 GB")
+    assert workers == 3 and note.startswith("3 of 8 workers: shards of 1.0 GB")
     assert limit_workers(asked, gigabyte, 0)[0] == 1
     assert limit_workers(Engine("ray", 8), gigabyte, 0) == (8, ""), "other machines have theirs"
 
