@@ -7,15 +7,11 @@ from numpy.testing import assert_allclose
 from support.evidence.concept_worlds import concept_world, held_out, planted, told
 from theodolite._planted.tokens import planted_tokens
 from theodolite._scoring.evaluate import MetricRequest, Resampling, evaluate
+from theodolite._stats.draws import compare_with_draws, compute_draw_p
+from theodolite._stats.multiple import correct_discoveries
 from theodolite.errors import EvidenceError
 from theodolite.evidence.plain_arrays import replace_arrays
-from theodolite.language.concept_answers import (
-    compute_draw_p,
-    concept_answers,
-    decide_concept,
-    describe,
-    select_discoveries,
-)
+from theodolite.language.concept_answers import concept_answers, describe
 from theodolite.metrics.catalogue import find_metric
 
 pytest.importorskip("torch")
@@ -35,10 +31,9 @@ def test_the_correction_is_that_of_scipy() -> None:
     from scipy.stats import false_discovery_control  # noqa: PLC0415
 
     p = RANDOM.random(30) ** 3
-    passed, adjusted = select_discoveries(p)
-    assert_allclose(adjusted, false_discovery_control(p))
-    assert (passed == (adjusted <= 0.05)).all() and passed.any()
-    assert np.isnan(select_discoveries(np.array([np.nan, 0.01]))[1][0])
+    assert_allclose(correct_discoveries(p), false_discovery_control(p))
+    missing = correct_discoveries(np.array([np.nan, 0.01, np.nan, 0.03]))
+    assert_allclose(missing, [np.nan, 0.02, np.nan, 0.03])
 
 
 def test_values_and_draws_are_those_of_the_score() -> None:
@@ -57,15 +52,17 @@ def test_values_and_draws_are_those_of_the_score() -> None:
 
 def test_a_concept_at_the_ceiling_is_never_no() -> None:
     draws = np.clip(RANDOM.normal(0.998, 0.001, 20), 0, 1)
-    answer = decide_concept(1.0, draws, (-0.003, 0.0002), passed=False)
+    answer = compare_with_draws(1.0, draws, (-0.003, 0.0002), passed=False, best=1.0)
     assert answer == "inconclusive"
     sentence = describe("French", 5, 1.0, draws, answer, 0.3, 20)
     assert "AUROC 1.000" in sentence and "too easy to show what the dictionary adds" in sentence
     low = np.full(20, 0.9) + 0.001 * np.arange(20)
-    assert decide_concept(0.9, low, (-0.02, 0.04), passed=False) == "no"  # half of the room
-    assert decide_concept(0.9, low, (-0.02, 0.06), passed=False) == "inconclusive"
-    assert decide_concept(0.6, low - 0.4, (-0.02, 0.09), passed=False) == "no"
-    assert decide_concept(0.9, low - 0.4, (0.2, 0.6), passed=True) == "yes"
+    assert (
+        compare_with_draws(0.9, low, (-0.02, 0.04), passed=False, best=1.0) == "no"
+    )  # half of the room
+    assert compare_with_draws(0.9, low, (-0.02, 0.06), passed=False, best=1.0) == "inconclusive"
+    assert compare_with_draws(0.6, low - 0.4, (-0.02, 0.09), passed=False, best=1.0) == "no"
+    assert compare_with_draws(0.9, low - 0.4, (0.2, 0.6), best=1.0) == "yes"
 
 
 def test_few_draws_and_missing_parts() -> None:

@@ -107,3 +107,23 @@ def test_importing_theodolite_loads_nothing_heavy() -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     answer = subprocess.check_output([sys.executable, "-c", code], text=True, env=environment)
     assert answer.strip() == "[]"
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_vector_functions_of_c_refuse_what_they_would_read_outside_of(wrong: float) -> None:
+    points, labels = np.zeros((40, 2)), np.arange(40) % 2
+    terms, psi, counts = np.zeros(40), np.zeros(41), np.array([20, 20])
+    with pytest.raises(ValueError, match="labels are not numbers from 0 to 1"):
+        functions.label_vector_terms(slice(0, 40), points, (labels + 1, counts), 3, psi, terms)
+    points[7, 1] = wrong
+    many = np.stack([labels, labels])
+    for call in (
+        lambda: functions.label_vector_terms(slice(0, 40), points, (labels, counts), 3, psi, terms),
+        lambda: functions.ross_vector_terms(slice(0, 40), points, (labels, counts), 3, psi, terms),
+        lambda: functions.ross_vector_many_terms(
+            slice(0, 40), points, (many, np.array([[20, 20]] * 2)), 3, psi, np.zeros((2, 40))
+        ),
+        lambda: functions.ksg_vector_terms(slice(0, 40), np.zeros((40, 1)), points, 3, psi, terms),
+    ):
+        with pytest.raises(ValueError, match="NaN or infinity"):
+            call()

@@ -11,7 +11,7 @@ import pytest
 from support.evidence.judged_dictionaries import judged, shares
 from theodolite._planted.tokens import planted_tokens
 from theodolite._scoring.evaluate import MetricRequest, Resampling, evaluate
-from theodolite._stats.draws import compare_with_draws
+from theodolite._stats.draws import compare_items_with_draws, compare_with_draws
 from theodolite._verdicts.rules import claim_p, verdict
 from theodolite._verdicts.scores_file import ScoreRecord, score_of, score_record
 from theodolite.evidence.kinds.token import TokenEvidence
@@ -126,7 +126,25 @@ def test_every_concept_has_an_answer_and_its_rank() -> None:
     ],
 )
 def test_the_rule(low: float, high: float, beaten: float, n: float, answer: str) -> None:
-    assert compare_with_draws(low, high, float(beaten), float(n)) == answer
+    draws = np.where(np.arange(n) < beaten, 0.4, 0.6)
+    assert compare_with_draws(0.5, draws, (low, high)) == answer
+
+
+def test_of_many_items_without_an_effect_few_are_called_better() -> None:
+    """One by one, each of 40 items beats its 20 draws by chance in one case of 21."""
+    random = np.random.default_rng(0)
+    intervals = np.tile([[0.01], [1.0]], 40)
+    any_yes = np.zeros((2, 300))
+    for number in range(300):
+        values, draws = random.normal(size=40), random.normal(size=(20, 40))
+        each = [compare_with_draws(v, draws[:, j], (0.01, 1.0)) for j, v in enumerate(values)]
+        together = compare_items_with_draws(values, draws, intervals)
+        any_yes[:, number] = ["yes" in answers for answers in (each, together)]
+    assert any_yes[0].mean() > 0.7
+    assert any_yes[1].mean() <= 0.07
+    values, draws = np.r_[np.full(8, 12.0), np.zeros(32)], random.normal(size=(20, 40))
+    assert compare_items_with_draws(values, draws, intervals)[:8] == ("yes",) * 8
+    assert compare_items_with_draws(-values, -draws, intervals).count("yes") == 0
 
 
 def test_random_dictionaries_are_not_called_better_and_planted_latents_are() -> None:

@@ -13,7 +13,7 @@ from theodolite._scoring.differences import estimate_mean_variance
 from theodolite._scoring.intervals import DrawCounts, Resampled, estimate_unseen_variance
 from theodolite._scoring.plan import Plan
 from theodolite._scoring.values import average_defined
-from theodolite._stats.draws import SAME, compare_with_draws
+from theodolite._stats.draws import SAME, compare_items_with_draws
 from theodolite._stats.intervals import quantile, sample_variance
 from theodolite.metrics.base import Metric
 from theodolite.results import DetailDraws
@@ -47,10 +47,10 @@ def compare_details_with_draws(
             ends[:, j] = middle - half, middle + half
     beaten = (sign * (values - draws) > SAME).sum(axis=0)
     defined = (~np.isnan(draws)).sum(axis=0)
-    least, most = ends if sign > 0 else -ends[::-1]
-    beaten, defined = beaten.astype(float), defined.astype(float)
-    each = zip(least.tolist(), most.tolist(), beaten.tolist(), defined.tolist(), strict=True)
+    ordered = ends if sign > 0 else -ends[::-1]
+    best = sign * metric.bounds[1 if sign > 0 else 0]
     return DetailDraws(
-        null.name, average_defined(draws), ends[0], ends[1], beaten, defined,
-        tuple(compare_with_draws(*item) for item in each),
+        null.name, average_defined(draws), ends[0], ends[1], beaten.astype(float),
+        defined.astype(float),
+        compare_items_with_draws(sign * values, sign * draws, ordered, best),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Correct the p-values of several tests by Holm's method.
+"""Correct the p-values of several tests, by Holm's method or Benjamini and Hochberg's.
 
 Used for the verdicts of an audit, conflicts and comparisons.
 """
@@ -41,3 +41,16 @@ def correct_holm(p: Sequence[float], alpha: float = 0.05) -> HolmSteps:
         corrected[test], level[test] = largest, alpha / (open_since or undecided)
     level[np.isnan(values)] = alpha / max(open_since or 1, 1)
     return HolmSteps(corrected, level)
+
+
+def correct_discoveries(p: Float[np.ndarray, " tests"]) -> Float[np.ndarray, " tests"]:
+    """Return p-values corrected by Benjamini and Hochberg; NaN is not counted.
+
+    >>> correct_discoveries(np.array([0.01, 0.02, 0.03, 0.5])).round(3).tolist()
+    [0.04, 0.04, 0.04, 0.5]
+    """
+    corrected = np.full(p.shape, np.nan)
+    order = np.argsort(-p, kind="stable")[: int((~np.isnan(p)).sum())]
+    ranks = np.arange(len(order), 0, -1)
+    corrected[order] = np.minimum.accumulate(np.minimum(1.0, p[order] * len(order) / ranks))
+    return corrected

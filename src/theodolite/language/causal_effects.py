@@ -13,12 +13,12 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from theodolite._stats.draws import ENOUGH
+from theodolite._stats.draws import ENOUGH, FALSE_DISCOVERIES, compute_draw_p
 from theodolite._stats.intervals import quantile
+from theodolite._stats.multiple import correct_discoveries
 from theodolite._stats.sampling import select_half
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Samples
-from theodolite.language.concept_answers import compute_draw_p, select_discoveries
 from theodolite.language.concept_probes import sum_texts
 from theodolite.language.dictionaries.objects import dictionary as as_dictionary
 from theodolite.language.dictionaries.torch_codes import Tensor, TokenDictionary
@@ -306,9 +306,9 @@ def _decide(effects: list[CausalEffect]) -> list[CausalEffect]:
     results = list(effects)
     for act in ("ablation", "steering"):
         places = [place for place, effect in enumerate(effects) if effect.act == act]
-        passed, adjusted = select_discoveries(np.array([effects[place].p for place in places]))
-        for place, passes, p in zip(places, passed.tolist(), adjusted.tolist(), strict=True):
-            answer = _answer(effects[place], passes=passes)
+        adjusted = correct_discoveries(np.array([effects[place].p for place in places]))
+        for place, p in zip(places, adjusted.tolist(), strict=True):
+            answer = _answer(effects[place], passes=p <= FALSE_DISCOVERIES)
             results[place] = replace(effects[place], adjusted_p=p, answer=answer)
     return results
 

@@ -11,12 +11,19 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import stdtr
 
-from theodolite._stats.draws import ENOUGH, OF_USE
+from theodolite._stats.draws import (
+    ENOUGH,
+    FALSE_DISCOVERIES,
+    NARROW,
+    compare_with_draws,
+    compute_draw_p,
+)
 from theodolite._stats.intervals import quantile
+from theodolite._stats.multiple import correct_discoveries
 from theodolite._stats.resampling import draw_poisson_weights
 from theodolite._stats.sampling import select_half
+from theodolite._stats.weighted_auroc import compute_weighted_aurocs
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import require_ragged
@@ -24,17 +31,11 @@ from theodolite.language.models.chance_draws import same_masks
 from theodolite.language.models.pooled_triples import (
     PooledTriples,
     compute_triple_aurocs,
-    compute_weighted_aurocs,
 )
-from theodolite.metrics.accepted.correlation_table import corrected
 from theodolite.results import Answer
 
-RATE = 0.05
-"""Share of false *yes* among all that is allowed on average."""
-SPREAD_OF_NONE = 1e-6
-"""Standard deviation of draws below which they count as equal."""
-HIGH, NARROW, FULL = 0.9, 0.2, 0.05
-"""An AUROC that is high; room above the draws that is little, and too little for a *no*."""
+HIGH = 0.9
+"""An AUROC that is high."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,13 +113,14 @@ def concept_answers(
     probed = _probe(evidence, split_seed, resamples, seed)
     values, draws = probed.values[0], probed.draws[:, 0]
     p = np.array([compute_draw_p(own, draws[:, c]) for c, own in enumerate(values)])
-    passed, adjusted = select_discoveries(p)
+    adjusted = correct_discoveries(p)
     answers = []
     for c, name in enumerate(evidence.concepts.names):
         own = draws[:, c][~np.isnan(draws[:, c])]
         moved = probed.values[1:, c] - probed.draws[:, 1:, c].mean(axis=0)
         low, high = _interval(values[c] - own.mean() if len(own) else math.nan, moved, own)
-        answer = decide_concept(values[c], own, (low, high), passed=bool(passed[c]))
+        passed = len(p) == 1 or bool(adjusted[c] <= FALSE_DISCOVERIES)
+        answer = compare_with_draws(values[c], own, (low, high), passed=passed, best=1.0)
         sentence = describe(
             name, int(probed.latents[c]), float(values[c]), own, answer, float(adjusted[c]),
             int((~np.isnan(p)).sum()),
@@ -128,53 +130,6 @@ def concept_answers(
             float(adjusted[c]), answer, sentence,
         ))  # fmt: skip
     return ConceptAnswers(tuple(answers), _decide_all(answers, values, draws))
-
-
-def compute_draw_p(value: float, draws: Float[np.ndarray, " draws"]) -> float:
-    """Return the upper tail of a value under draws, on the scale of AUROC.
-
-    >>> round(compute_draw_p(0.8, np.linspace(0.55, 0.65, 20)), 6)
-    3e-06
-    """
-    own = draws[~np.isnan(draws)]
-    if len(own) < ENOUGH or math.isnan(value):
-        return math.nan
-    spread = float(own.std(ddof=1))
-    if spread < SPREAD_OF_NONE:
-        return 1 / (len(own) + 1) if value > own.max() else 1.0
-    step = (value - float(own.mean())) / (spread * math.sqrt(1 + 1 / len(own)))
-    return float(stdtr(len(own) - 1, -step))
-
-
-def select_discoveries(
-    p: Float[np.ndarray, " tests"], rate: float = RATE
-) -> tuple[np.ndarray, Float[np.ndarray, " tests"]]:
-    """Return which tests pass the correction of Benjamini and Hochberg, and adjusted p-values.
-
-    >>> select_discoveries(np.array([0.01, 0.02, 0.03, 0.5]))[1].round(3).tolist()
-    [0.04, 0.04, 0.04, 0.5]
-    """
-    adjusted = corrected(p, "benjamini-hochberg")
-    return adjusted <= rate, adjusted
-
-
-def decide_concept(
-    value: float,
-    draws: Float[np.ndarray, " draws"],
-    interval: tuple[float, float],
-    *,
-    passed: bool,
-) -> Answer:
-    """Answer for one concept; near the ceiling there is no *no*."""
-    low, high = interval
-    if len(draws) < ENOUGH or math.isnan(value) or math.isnan(low):
-        return "inconclusive"
-    if passed and value > draws.max() and low > 0:
-        return "yes"
-    room = 1 - float(draws.mean())
-    if room < FULL:
-        return "inconclusive"
-    return "no" if high < (OF_USE if room >= NARROW else room / 2) else "inconclusive"
 
 
 def describe(  # noqa: PLR0913  all that a sentence names

@@ -14,10 +14,10 @@ from jaxtyping import Bool, Float
 from scipy.optimize import minimize
 
 from theodolite._stats.sampling import hash_integers, select_half
+from theodolite._stats.weighted_auroc import compute_weighted_aurocs
 from theodolite.evidence.axes import LatentExplanations, Samples
 from theodolite.evidence.ragged import Ragged, compute_starts
 from theodolite.language.models.hooked import Ids
-from theodolite.language.models.pooled_triples import compute_weighted_aurocs
 from theodolite.language.models.token_evidence import SequenceLabels
 
 PENALTIES = (1e-3, 1e-2, 1e-1, 1.0)

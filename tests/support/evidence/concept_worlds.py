@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from theodolite._stats.draws import compare_items_with_draws
+from theodolite._stats.weighted_auroc import compute_weighted_aurocs
 from theodolite.evidence.ragged import compute_starts
 from theodolite.language.models.chance_draws import RandomRows, Spread, pooled_draw
 
@@ -88,7 +90,6 @@ def surely_above(world: ConceptWorld, own: np.ndarray, draws: list[np.ndarray], 
     from theodolite.language.models.pooled_triples import (  # noqa: PLC0415
         PooledTriples,
         compute_triple_aurocs,
-        compute_weighted_aurocs,
     )
 
     there, held = world.truth[:, [c]], ~world.first
@@ -108,10 +109,6 @@ def surely_above(world: ConceptWorld, own: np.ndarray, draws: list[np.ndarray], 
 
 def told(values: np.ndarray, draws: np.ndarray) -> np.ndarray:
     """Return the concepts that the rule calls told, without its condition on intervals."""
-    from theodolite.language.concept_answers import (  # noqa: PLC0415
-        compute_draw_p,
-        select_discoveries,
-    )
-
-    p = np.array([compute_draw_p(own, draws[:, c]) for c, own in enumerate(values)])
-    return np.asarray(select_discoveries(p)[0] & (values > draws.max(axis=0)))
+    intervals = np.tile([[1e-9], [1.0]], len(values))
+    answers = compare_items_with_draws(values, draws, intervals)
+    return np.array([answer == "yes" for answer in answers])

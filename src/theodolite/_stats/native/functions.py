@@ -62,6 +62,17 @@ def _call(name: str, *arguments: Any) -> None:
         raise MemoryError(name)
 
 
+def _check_points(points: Array, labels: Array, n_labels: int) -> None:
+    """Raise unless vectors are finite and labels are numbers below ``n_labels``.
+
+    C compares distances and reads tables at counts of them: NaN would make it read outside.
+    """
+    if not np.isfinite(points).all():
+        raise ValueError("vectors hold NaN or infinity")
+    if labels.size and not 0 <= labels.min() <= labels.max() < n_labels:
+        raise ValueError(f"labels are not numbers from 0 to {n_labels - 1}")
+
+
 def bucket_tables(ordered: Array, tables: Array, lowest: Array, scale: Array) -> None:
     """Fill in the bucket starts, lowest value and scale of each sorted column."""
     _call("bucket_tables", *ordered.shape, ordered, tables, lowest, scale)
@@ -101,12 +112,15 @@ def ross_vector_terms(
     rows: slice, points: Array, labels: tuple[Array, Array], k: int, psi: Array, out: Array
 ) -> None:
     """Fill in Ross terms of vectors; ``labels`` are the labels and their counts, all shared."""
+    _check_points(points, labels[0], len(labels[1]))
     sizes = (*points.shape, rows.start, rows.stop)
     _call("ross_vector_terms", *sizes, points, *labels, k, psi, out)
 
 
 def ksg_vector_terms(rows: slice, x: Array, y: Array, k: int, psi: Array, out: Array) -> None:
     """Fill in psi(n_x) + psi(n_y) of some rows."""
+    for points in (x, y):
+        _check_points(points, np.zeros(0, np.int64), 1)
     sizes = (*x.shape, y.shape[1], rows.start, rows.stop)
     _call("ksg_vector_terms", *sizes, x, y, k, psi, out)
 
@@ -115,6 +129,7 @@ def ross_vector_many_terms(
     rows: slice, points: Array, labels: tuple[Array, Array], k: int, psi: Array, out: Array
 ) -> None:
     """Fill in Ross terms of vectors for many yes/no labels, one row of labels each."""
+    _check_points(points, labels[0], 2)
     sizes = (*points.shape, len(labels[0]), rows.start, rows.stop)
     _call("ross_vector_many_terms", *sizes, points, *labels, k, psi, out)
 
@@ -123,6 +138,7 @@ def label_vector_terms(
     rows: slice, points: Array, labels: tuple[Array, Array], k: int, psi: Array, out: Array
 ) -> None:
     """Fill in the terms of `neighbors.label_vector_terms` for some rows."""
+    _check_points(points, labels[0], len(labels[1]))
     sizes = (*points.shape, rows.start, rows.stop)
     _call("label_vector_terms", *sizes, points, *labels, k, psi, out)
 

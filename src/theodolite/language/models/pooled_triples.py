@@ -103,22 +103,3 @@ def compute_triple_aurocs(
         sums = sums + (n_there - active) * (zeros + 1) / 2
         result[:, concept] = (sums - n_there * (n_there + 1) / 2) / (n_there * (n - n_there))
     return result
-
-
-def compute_weighted_aurocs(
-    values: Float[np.ndarray, " texts"],
-    truth: Bool[np.ndarray, " texts"],
-    weights: Float[np.ndarray, "rows texts"],
-) -> Float[np.ndarray, " rows"]:
-    """Return the AUROC of one latent with texts counted as often as each row says."""
-    order = np.argsort(values, kind="stable")
-    starts = np.flatnonzero(np.diff(values[order], prepend=np.nan))  # of values that are equal
-    counts, there = weights[:, order].astype(float), truth[order]
-    if not len(starts):
-        return np.full(len(weights), np.nan)
-    positive, negative = (np.add.reduceat(counts * own, starts, axis=1) for own in (there, ~there))
-    below = np.cumsum(negative, axis=1) - negative / 2
-    pairs = positive.sum(axis=1) * negative.sum(axis=1)
-    wins = (positive * below).sum(axis=1)
-    shares = np.divide(wins, pairs, out=np.full(len(weights), np.nan), where=pairs > 0)
-    return np.asarray(shares)

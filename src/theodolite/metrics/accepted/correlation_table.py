@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import ndtr, ndtri, stdtr
 
+from theodolite._stats.multiple import correct_discoveries, correct_holm
 from theodolite._stats.resampling import draw_poisson_weights
 from theodolite.errors import EvidenceError
 from theodolite.metrics.accepted._ratings import pearson, spearman
@@ -135,15 +136,6 @@ def corrected(p: Float[np.ndarray, " tests"], how: Correction) -> Float[np.ndarr
     >>> corrected(np.array([0.01, 0.04, np.nan]), "holm")
     array([0.02, 0.04,  nan])
     """
-    known = np.flatnonzero(~np.isnan(p))
-    result = np.array(p, float)
-    if how == "none" or not len(known):
-        return result
-    order = known[np.argsort(p[known], kind="stable")]
-    m, place = len(order), np.arange(1, len(order) + 1)
-    if how == "holm":
-        adjusted = np.maximum.accumulate(p[order] * (m - place + 1))
-    else:
-        adjusted = np.minimum.accumulate((p[order] * m / place)[::-1])[::-1]
-    result[order] = np.minimum(adjusted, 1.0)
-    return result
+    if how == "none":
+        return np.array(p, float)
+    return correct_holm(p.tolist()).p if how == "holm" else correct_discoveries(p)

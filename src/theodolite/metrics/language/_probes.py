@@ -110,24 +110,6 @@ def compute_merits(values: np.ndarray, there: np.ndarray, by: By, side: Side) ->
     return np.asarray(np.abs(own) if side == "either" else own)
 
 
-def compute_weighted_aurocs(
-    values: np.ndarray, there: np.ndarray, weights: np.ndarray
-) -> np.ndarray:
-    """Compute the AUROC of one latent under each row of weights."""
-    order = np.argsort(values, kind="stable")
-    starts = np.flatnonzero(np.diff(values[order], prepend=np.nan))  # of values that are equal
-    counts, there = weights[:, order].astype(float), there[order]
-    positive, negative = (
-        np.add.reduceat(counts * own, starts, axis=1) if len(starts) else counts
-        for own in (there, ~there)
-    )
-    below = np.cumsum(negative, axis=1) - negative / 2
-    pairs = positive.sum(axis=1) * negative.sum(axis=1)
-    wins = (positive * below).sum(axis=1)
-    shares = np.divide(wins, pairs, out=np.full(len(weights), np.nan), where=pairs > 0)
-    return np.asarray(np.minimum(shares, 1.0))
-
-
 @dataclass(frozen=True, eq=False)
 class SparseProbe:
     """L2 logistic regression on a few latents, with its strength chosen by cross-validation."""

@@ -6,6 +6,7 @@ import numpy as np
 from pydantic import Field
 
 from theodolite._stats.sampling import hash_clusters, select_half
+from theodolite._stats.weighted_auroc import compute_weighted_aurocs
 from theodolite.evidence.axes import Latents
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.plain_arrays import replace_arrays
@@ -20,7 +21,6 @@ from theodolite.metrics.language._probes import (
     Side,
     compute_aurocs,
     compute_merits,
-    compute_weighted_aurocs,
     fitted_probe,
     pool_activations,
 )
