@@ -25,7 +25,7 @@ from sklearn.linear_model import LogisticRegression
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from support.networks.circuit import CONCEPTS, VOCABULARY, WIDE, Circuit, circuit_texts
-from theodolite.language.concept_answers import select_discoveries
+from theodolite._stats.multiple import correct_discoveries
 from theodolite.language.models.hooked import HookedModel
 
 KINDS = ("in the text", "in the activation alone", "nowhere")
@@ -95,7 +95,7 @@ def one_seed(seed: int, strength: float) -> dict[str, tuple[float, float]]:
          for c in range(CONCEPTS)]
         for truth in (topics, secret, nothing)
     ]  # fmt: skip
-    passed = select_discoveries(np.array([row[2] for kind in rows for row in kind]))[0]
+    passed = correct_discoveries(np.array([row[2] for kind in rows for row in kind])) <= 0.05
     for number, (name, kind) in enumerate(zip(KINDS, rows, strict=True)):
         own = passed[number * CONCEPTS : (number + 1) * CONCEPTS]
         yes = [row[1] > MARGIN and bool(p) for row, p in zip(kind, own, strict=True)]
