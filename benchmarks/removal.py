@@ -29,7 +29,6 @@ from typing import Any
 import numpy as np
 import torch
 from scipy.ndimage import gaussian_filter
-from theodolite_reproductions.acceptance.printed_removal import PrintedScores, as_printed
 
 from theodolite.explainers.probing.imputation import impute_pixels
 from theodolite.explainers.probing.pixel_removal import (

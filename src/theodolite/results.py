@@ -261,7 +261,7 @@ class Score:
 
     @property
     def null(self) -> Null | None:
-        """The strongest baseline."""
+        """Strongest baseline, or None without baselines."""
         return self.nulls[0] if self.nulls else None
 
     def __float__(self) -> float:

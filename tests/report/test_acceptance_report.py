@@ -117,5 +117,5 @@ def test_votes_alone(tmp_path: Path) -> None:
         spec, Produced([[RatingEvidence(ratings=[[1, 2, 2], [5, 5, 4]], scale=range(1, 6))]])
     ).write(tmp_path)
     page = write_report(tmp_path).read_text()
-    assert "Would people agree?" in page and "What people answered" in page
+    assert "Would people agree?" in page and "Distribution of ratings" in page
     assert "Can ratings be predicted?" not in page

@@ -75,7 +75,7 @@ def test_matching_by_number_is_told_and_chance_has_no_cause(folder: Path, tmp_pa
     told, cause = "Matched by row number, no ids", "People accept explanations that name what is"
     assert (told in one, cause in one) == (False, True)
     assert (told in other, cause in other) == (True, False)
-    assert "≈ not told apart from unrelated" in other
+    assert "≈ not distinguishable from unrelated" in other
 
 
 def test_too_few_clusters_make_no_claim(folder: Path, tmp_path: Path) -> None:

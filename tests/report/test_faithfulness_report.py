@@ -317,7 +317,7 @@ def test_the_big_table_is_folded_and_no_empty_section_is_left(page: str) -> None
     assert "Surrogate error (SURF MAE), by the slope" in folded
     assert page.count("<details") == page.count("</details>")
     assert page.count('<details class="all-models">') == 1
-    assert "How the classes are spread" not in page, "bars show them one by one"
+    assert "Distribution of classes" not in page, "bars show them one by one"
 
 
 def test_no_drawing_has_numbers_that_are_none(page: str) -> None:

@@ -81,9 +81,9 @@ def stand_in_chapter(scores: Sequence[Score], subject: Subject) -> dict[str, str
 def _about_histograms(scores: Sequence[Score]) -> str:
     over = {score.detail.over for score in scores if score.detail}
     if {score.metric for score in scores if score.detail} == {ANNOTATED}:
-        return "Do weights and values follow what annotators say? Cosines from −1 to 1"
+        return "Do weights and values agree with the annotations? Cosines from −1 to 1"
     kind = over.pop() if len(over) == 1 and over <= {"units", "classes"} else "concepts"
-    return f"How the {kind} are spread"
+    return f"Distribution of {kind}"
 
 
 def _joined(groups: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -152,7 +152,7 @@ def _extremes(scores: Sequence[Score], n: int = 8) -> list[dict[str, Any]]:
     order = defined[np.argsort(values[defined], kind="stable")]
     n = min(n, len(order) // 2)
     low, high = order[:n], order[::-1][:n]
-    titles = {"Least as annotated": low, "Most as annotated": high}
+    titles = {"Lowest agreement with annotations": low, "Highest agreement with annotations": high}
     return [
         {"title": title, "svg": _signed_bars(first.detail, rows, title)}
         for title, rows in titles.items()

@@ -107,14 +107,12 @@ def _lede(examples: Sequence[Example]) -> str:
         if len({e.right for e in first}) > 1
         else ""
     )
-    sentences = [
-        f"{number} test {what} drawn at random{judged}, with the concepts that weigh most."
-    ]
+    sentences = [f"{number} test {what} drawn at random{judged}, with the top-ranked concepts."]
     tiles = "".join(c.tile.svg for e in examples for c in e.named if c.tile is not None)
     if 'class="region"' in tiles:
         sentences.append(
-            "The clear region inside the orange line is the twelfth of the image that the map "
-            "marks, which is what the score counts; the thin line is a quarter."
+            "The clear region inside the orange line is the highlighted 1/12 of the image, which "
+            "the score counts. The thin line encloses 1/4."
         )
     drawings = "".join(e.tile.svg for e in examples if e.tile is not None)
     if 'class="truth"' in drawings:

@@ -55,7 +55,7 @@ def _compared_with(answered: Sequence[Verdict], subject: Subject) -> list[Limit]
     )
     if not names:
         return []
-    text = f"Scores are compared with {joined(list(names))}; not with other explanations."
+    text = f"Scores are compared with {joined(list(names))}, not with other explanations."
     return [("Better than what?", text)]
 
 
@@ -84,7 +84,8 @@ def _varied(scores: Sequence[Score], spec: RunSpec) -> list[Limit]:
     n = len(spec.seeds)
     trained = "One model" if n == 1 else f"{number_word(n).capitalize()} seeds"
     samples = max((s.n_samples or s.n for s in scores), default=0)
-    text = f"Intervals vary {joined(list(over))}; another data set may answer otherwise."
+    varied = joined(list(over))
+    text = f"Intervals show how results vary over {varied}. Results can differ on other data sets."
     return [(f"{trained}, {samples:,} samples, one data set.", text)]
 
 

@@ -100,7 +100,7 @@ def _role(metric: Metric) -> str:
             f"{metric.item_tolerance:g}, by our convention."
         )
     if not metric.decides:
-        return "It decides nothing; it tells more about other scores."
+        return "It does not decide a verdict. It helps to interpret other scores."
     if metric.is_defect_metric:
         return (
             "A verdict may be read from it: it must not exceed its clean null by more than "
@@ -142,6 +142,6 @@ def _all_options_text(options: Mapping[str, object]) -> str:
 def _undefined(scores: Sequence[Score]) -> str:
     most = max(scores, key=lambda score: score.n_undefined)
     if not most.n_undefined:
-        return "Nothing was undefined in this run."
+        return "No value was undefined in this run."
     total = most.n + most.n_undefined
     return f"Up to {most.n_undefined:,} of {total:,} {most.n_unit} were undefined, and left out."

@@ -33,7 +33,7 @@ MOST_ROWS = 200
 """More are in the explorer, page by page."""
 AXES = (CONCEPTS, "units", "latents", "features", "attributes", "classes")
 """What a row may be, the most telling first."""
-NAMED = "in the input when named"
+NAMED = "present when named"
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ def _named_column(material: RunMaterial, deciding: Sequence[Score]) -> ItemColum
     scores = {
         names[j]: replace(
             score, value=float(there[j] / named[j]), best=1.0, intervals=(), detail=None,
-            nulls=(Null("as common as it is", float(common[j]), None),),
+            nulls=(Null("at the base rate", float(common[j]), None),),
         )
         for j in counted
     }  # fmt: skip

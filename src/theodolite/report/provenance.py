@@ -12,8 +12,8 @@ CODE = Markup("<code>{}</code>")
 
 COMMANDS = (
     ("theodolite verify .", "no file of this folder changed since its checksums were written"),
-    ("theodolite verify . --recompute all", "the scores come out the same when computed again"),
-    ("theodolite report .", "this page is what the folder says; it is built again"),
+    ("theodolite verify . --recompute all", "recomputed scores are equal"),
+    ("theodolite report .", "build this page again from the folder"),
 )
 """To be given in the folder that a report lies in, with what each shows."""
 
@@ -38,7 +38,7 @@ def _facts(record: RunRecord, made_record: ProducedRecord) -> list[tuple[str, st
     packages = ", ".join(f"{name} {version}" for name, version in record.packages.items())
     code = [("Code", record.code)] if record.code else []
     where = [("Evidence", ", ".join(made_record.stored))] if made_record.stored else []
-    done_by = [("Work done by", record.engine)] if record.engine and made_record.stored else []
+    done_by = [("Computed by", record.engine)] if record.engine and made_record.stored else []
     return [
         *((name, fact_text(name, value)) for name, value in made_record.facts),
         ("Run", spec.name),

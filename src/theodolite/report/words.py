@@ -10,7 +10,7 @@ from theodolite.results import Answer, Interval, Score, Verdict
 
 OPTION = {
     "rank_by": {"contribution": "weight × value", "weight": "weight", "value": "value"},
-    "population": {"all": "all samples", "correct": "rightly classified"},
+    "population": {"all": "all samples", "correct": "correctly classified"},
     "over": {
         "concepts": "per concept",
         "pairs": "per pair",

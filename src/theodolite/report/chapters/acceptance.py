@@ -20,7 +20,7 @@ from theodolite.report.words import value_text
 from theodolite.results import Score
 
 AGREEMENT = {
-    "rater_agreement": ("one against the mode of the others (QWK)", {}),
+    "rater_agreement": ("each rater and the mode of the others (QWK)", {}),
     "rater_agreement, included": (
         "each rater and the mode of all raters (QWK)",
         {"own": "included"},
@@ -28,7 +28,7 @@ AGREEMENT = {
     "pairwise_agreement": ("pairs of raters (QWK)", {}),
     "krippendorff_alpha": ("Krippendorff's alpha", {}),
     "intraclass_correlation": ("intraclass correlation", {}),
-    "rater_correlation": ("one against the mean of the others (Spearman)", {}),
+    "rater_correlation": ("each rater and the mean of the others (Spearman)", {}),
     "acceptance": ("mean rating, from lowest to highest (%)", {}),
 }
 PREDICTED = {
@@ -72,7 +72,7 @@ def _answers(evidence: RatingEvidence) -> Figure:
     labels = [f"{answer:g}" for answer in evidence.scale]
     return Figure(
         columns(labels, counts, "Frequency of each rating"),
-        "What people answered",
+        "Distribution of ratings",
         f"{int(counts.sum()):,} ratings of {len(evidence):,} explanations.",
     )
 
@@ -124,7 +124,7 @@ def _learned_scores(scores: Sequence[Score], models: Models, spec: RunSpec) -> T
     )
     rows = []
     if any(cell.value != "–" for cell in people):
-        rows.append(Row(("one person",), people, "people", ("against the others",)))
+        rows.append(Row(("one person",), people, "people", ("agreement with others",)))
     for model, own in sorted(learned, key=place):
         features = str(model.about.get("features", ""))
         css = "own" if model is models[0] else ""

@@ -76,7 +76,7 @@ def _table(models: Sequence[ComparedRecord], level: float) -> Table:
     of = "Mean over seeds" if several else "The score"
     interval = f"{of} ± half the {100 * level:g} % interval"
     note = f"{interval}; then the strongest baseline, with ✗ if the score is not better."
-    return Table(("model", "what it is"), tuple(heads), tuple(rows), note=note)
+    return Table(("model", "description"), tuple(heads), tuple(rows), note=note)
 
 
 def attribute_text(value: Attribute) -> str:

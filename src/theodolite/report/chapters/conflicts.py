@@ -19,12 +19,12 @@ from theodolite.results import Source
 BESIDE = {
     "more": "▲ more often than if unrelated",
     "less": "▼ less often than if unrelated",
-    "as": "≈ not told apart from unrelated",
+    "as": "≈ not distinguishable from unrelated",
 }
 KINDS = {
     "enough": "by our convention",
     "null": "the baseline's value",
-    "accepted": "a clean null and what we accept above it",
+    "accepted": "the reference plus the tolerance",
 }
 LEFT_OUT = "Faithfulness is left out here, because it was not evaluated for your model."
 SHOWN_EXAMPLES = 3
@@ -32,8 +32,8 @@ SHOWN_CONCEPTS = 6
 IMAGE_SIZE = 150
 """The longer side of an image on a card, in pixels."""
 TITLES: dict[Level, str] = {
-    "explanations": "Explanation by explanation",
-    "concepts": "Concept by concept",
+    "explanations": "Per explanation",
+    "concepts": "Per concept",
 }
 
 
@@ -123,7 +123,11 @@ def _threshold(judgment: JudgedRecord) -> tuple[str, str]:
 
 def _agreement(conflict: ConflictRecord) -> dict[str, str]:
     interval = conflict.kappa_interval
-    ends = "too few to tell" if interval is None else f"{interval.low:.2f} to {interval.high:.2f}"
+    ends = (
+        "too few for an interval"
+        if interval is None
+        else f"{interval.low:.2f} to {interval.high:.2f}"
+    )
     return {
         "pair": f"{SHORT[conflict.good][0]} and {SHORT[conflict.bad][0]}",
         "kappa": "undefined"

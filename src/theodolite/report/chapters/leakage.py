@@ -119,7 +119,7 @@ def _rename_line(line: PlotLine, name: str, style: int) -> PlotLine:
 
 
 def _panel(policy: str, lines: Sequence[PlotLine], up: Scale) -> Figure:
-    caption = f"Correction order: {policy}" if policy else "By order of correction"
+    caption = f"Correction order: {policy}" if policy else "By correction order"
     steps = [f"{step}" for step in range(max(len(line.points) for line in lines))]
     return Figure(curves(lines, steps, up, caption, "concepts corrected"), caption=caption)
 

@@ -37,8 +37,8 @@ STATIC_FIGURES = 3
 SCRIPTS = ("elements", "explorer_data", "explorer_figures", "explorer_panel", "explorer")
 DIGITS = (
     "Numbers here are rounded: scores between −1 and 1 to four decimals (percentages to two), "
-    "others to four digits. Rows that are equal to that many digits keep the order of the run. The "
-    "null belongs to the score of all items together, not to one of them."
+    "others to four digits. Rows with equal rounded numbers keep the order of the run. The "
+    "baseline belongs to the score of all items together, not to a single item."
 )
 
 
