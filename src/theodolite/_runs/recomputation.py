@@ -20,7 +20,7 @@ from theodolite._runs.run_content import score_evidence, score_run
 from theodolite._runs.stored_bundles import open_addresses
 from theodolite._storage.records import Record, write_record
 from theodolite._storage.tables import read_parquet
-from theodolite._verdicts.answers import answer, by_kind, requests_for
+from theodolite._verdicts.answers import AuditAnswers, MissingScore, answer, by_kind, requests_for
 from theodolite._verdicts.scores_file import ComparedFile, score_record
 from theodolite.errors import EvidenceError, UnsafeInputError, VerificationError
 from theodolite.evidence.pipeline_output import ComparedModel, Produced, Progress, silent
@@ -122,6 +122,7 @@ def _recompute_stored(run: RunFolder, progress: Progress, share: float) -> bool:
             "They must be where the run had them.",
         ) from error  # fmt: skip
     answers = replace(answers, subject=record.spec.stated_subject)
+    answers = _with_left_out(run, answers)
     return _writes_same_bytes(run.folder / SCORES, build_scores_file(record.spec, answers))
 
 
@@ -131,12 +132,29 @@ def _recompute_all(run: RunFolder, progress: Progress) -> bool:
     description = models[0].about if models else {}
     produced = Produced(run.load_bundles(), compared=others, about=description, subject=run.subject)
     content = score_run(spec, produced, progress)
-    again: dict[str, Record] = {SCORES: build_scores_file(spec, content.answers)}
+    answers = _with_left_out(run, content.answers)
+    again: dict[str, Record] = {SCORES: build_scores_file(spec, answers)}
     if models:
         again["compared.json"] = ComparedFile(models=list(content.models))
     if (run.folder / CONFLICTS).is_file():
         again[CONFLICTS] = content.conflicts
     return all(_writes_same_bytes(run.folder / name, record) for name, record in again.items())
+
+
+def _with_left_out(run: RunFolder, answers: AuditAnswers) -> AuditAnswers:
+    """Return the answers with the scores that the choice of metrics left out, as the run says.
+
+    The spec lists what was chosen; why others were left out is only in the scores file.
+    """
+    chosen = {metric.name for metric in run.record.spec.metrics}
+    if not chosen:
+        return answers
+    left_out = tuple(
+        MissingScore(record.metric, tuple(record.needs))
+        for record in run.scores_file.not_computed
+        if record.metric not in chosen
+    )
+    return replace(answers, not_computed=left_out or answers.not_computed)
 
 
 def _recompute_sample(run: RunFolder, progress: Progress, share: float) -> bool:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import theodolite
+from theodolite._runs.recomputation import recompute
 from theodolite.testing import planted_concepts
 
 EVIDENCE = planted_concepts(60)
@@ -143,3 +144,7 @@ def test_two_runs_are_compared(folder: Path, tmp_path: Path) -> None:
         "concept_existence",
         "concept_prediction",
     }
+
+
+def test_recompute_chosen_metrics_equal(folder: Path) -> None:
+    assert recompute(folder) > 0
