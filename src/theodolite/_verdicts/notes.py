@@ -52,12 +52,19 @@ def _warnings_by(warn: Callable[[Any], list[str]], evidence: Evidence, of: str) 
 
 def fallbacks(requests: Sequence[MetricRequest]) -> list[str]:
     """Options other than the defaults, taken because the evidence lacks what those need."""
+    by_default = {
+        (request.metric.name, option)
+        for request in requests
+        for option in request.metric.uses_if
+        if request.options.get(option, request.metric.default(option))
+        == request.metric.default(option)
+    }
     return [
         f"{request.metric.title}: {option}={value}, because the evidence lacks what "
         f"{option}={request.metric.default(option)} needs."
         for request in requests
         for option, value in request.options.items()
-        if option in request.metric.uses_if and value != request.metric.default(option)
+        if option in request.metric.uses_if and (request.metric.name, option) not in by_default
     ]
 
 
