@@ -59,11 +59,11 @@ def get_asked(board: LeaderboardTable) -> list[Question]:
 
 
 def sentences(board: LeaderboardTable) -> list[str]:
-    """What a reader wants to know first: who is ahead in which question, and who fails none."""
+    """What a reader wants to know first: who is ahead in which question."""
     if len(board.rows) == 1:
         return [f"One run on {board.why}: nothing to compare with."]
     ahead = [text for question in QUESTIONS for text in _first(board, question)]
-    return [*(ahead or ["No two of these runs can be ranked."]), _without_no(board)]
+    return ahead or ["No two of these runs can be ranked."]
 
 
 def _first(board: LeaderboardTable, question: Question) -> Iterator[str]:
@@ -82,24 +82,6 @@ def _first(board: LeaderboardTable, question: Question) -> Iterator[str]:
             yield f"{what}: no difference between {len(rows)} runs excludes 0."
         else:
             yield f"{what}: {joined(leaders)} share the first place of {len(rows)}."
-
-
-def _without_no(board: LeaderboardTable) -> str:
-    rows = [row.run for row in board.rows if row.run.verdicts]
-    clean = [_name(run) for run in rows if not _has_no(run)]
-    if not rows:
-        return "No run answers a question."
-    if not clean:
-        return f"Each of {len(rows)} runs fails a question."
-    if len(clean) == len(rows):
-        return f"None of {len(rows)} runs fails a question."
-    if len(clean) == 1:
-        return f"{clean[0]} is the only run that fails no question."
-    return f"Runs that fail no question: {', '.join(clean)}."
-
-
-def _has_no(run: LoadedRun) -> bool:
-    return any(verdict.answer == "no" for verdict in run.verdicts.values())
 
 
 def describe_row(row: LeaderboardRow) -> str:
