@@ -42,7 +42,7 @@ The names end in what the class layer is given: the probability of each concept 
 NOTES = """
 - dSprites is rendered again. It is not the official file.
 - *Turned by less than half* is hard by construction: squares and ellipses look almost the same after half a turn. The label depends on it, so class accuracy without it is at most about 67 %.
-- *Rendered rooms* come from our own renderer. They are not the data set 3dshapes.
+- *Rendered rooms* come from our own renderer. They are not the data set 3dshapes. CPU time limited training to three epochs of 8,000 images.
 - `monumai-cbm-*` train a concept layer and a class layer on EfficientNet-lite0, whose own layers stay frozen. The CPU time of `monumai-cbm-soft` includes their pass over the training images, which the others reuse.
 - Weights for CIFAR-10 were published by Idelbayev (pytorch_resnet_cifar10, BSD-2-Clause) and are not included: pass `--weights`. Nothing was trained here. They were measured on 4,000 test images that were saved as JPEG, which costs accuracy.
 - One seed and one split per network. Validation images chose the epoch of the concept bottlenecks; the last epoch of `monumai-lite0` was taken. Test images chose nothing.
