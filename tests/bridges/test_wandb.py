@@ -44,7 +44,7 @@ def test_a_partial_run_is_called_so(run: Path, tmp_path: Path) -> None:
     assert read_finished_run(run).failed_tasks == 0
     partial = partial_run(run, tmp_path / "run")
     assert read_finished_run(partial).failed_tasks == 3
-    assert logged(partial).words["theodolite.partial"].startswith("3 pieces")
+    assert logged(partial).words["theodolite.partial"].startswith("3 tasks failed")
 
 
 def test_names_stay_apart_and_are_plain(run: Path) -> None:
