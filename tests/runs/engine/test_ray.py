@@ -156,7 +156,7 @@ def test_a_request_without_the_token_is_refused(pool: RayTasks, token: str) -> N
 
 
 def test_never_attached_by_accident(pool: RayTasks, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(EvidenceError, match="has already"):
+    with pytest.raises(EvidenceError, match="open connection"):
         start_ray(None, 1, "other")
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
     assert get_local_settings()["RAY_AUTH_MODE"] == "token"
