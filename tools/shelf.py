@@ -100,7 +100,7 @@ def _notes(cards: list[ModelCard]) -> str:
         f"- `{card.name}` was trained twice with seed {card.seed} on the same machine. The largest "
         f"difference of a concept's accuracy is {100 * moved:.2f} pp"
         f"{', as the weights are equal' if repeated['weights_equal'] else ''}. "
-        "The other networks were trained once.\n"
+        "Other networks have no second training here.\n"
     )
     return NOTES + text
 
