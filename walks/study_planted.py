@@ -20,9 +20,15 @@ from PIL import Image
 
 from theodolite.ext import Answer, Item, material_from_arrays
 from theodolite_study.demo.people import Crowd
-from theodolite_study.new_study import DEMO_ETHICS
 
 PORT = 18520
+FACTS = {
+    "institution": "University", "responsible": "A. Smith, smith@example.org",
+    "data_protection": "privacy@example.org", "purpose": "We compare two kinds of explanations.",
+    "approval": "none, because people are scripted", "legal_basis": "consent",
+    "risks": "There are no known risks.", "age_min": 18, "recipients": "This computer",
+    "transfer": "none", "until": "2099-12-31", "publish": "no", "authority": "the authority",
+}  # fmt: skip
 PROGRAM = Path(sys.executable).with_name("theodolite")
 
 
@@ -59,7 +65,7 @@ material_from_arrays(items, folder)
 run("study", "init", folder, "--out", folder, "--slug", "maps", "--quota", 12)
 settings = folder / "study.yaml"
 text = settings.read_text().replace("pay:  ", "pay: none  ")
-for name, value in DEMO_ETHICS.items():
+for name, value in FACTS.items():
     text = re.sub(rf"(?m)^  {name}: .*$", f"  {name}: {json.dumps(value)}", text)
 settings.write_text(text + "patience: {before: 4, after: 4}\n")
 
