@@ -69,6 +69,8 @@ TRIED = {
     "sae audit": "model --module m --texts texts.txt --out out",
     "sae dashboard": "said.npz --out out",
     "sae dissect": "codes --out out",
+    "sae explain": "said.npz --out out --address http://127.0.0.1:9/v1 --model m",
+    "sae judge": "said.npz --out out --address http://127.0.0.1:9/v1 --model m --kind detection",
     "sign": "RUN --key secret",
     "study": "demo",
     "verify": "RUN",
