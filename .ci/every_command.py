@@ -25,7 +25,7 @@ from theodolite.cli.program import program
 TIMED = "(base_install.py)"
 """In place of arguments: a command that `base_install.py` has just run in this environment."""
 TRIED = {
-    "audit": "said.npz --quiet",
+    "audit": "concepts.npz --quiet",
     "compare": "RUN RUN",
     "data check": "folder mydata",
     "data commit": "pieces",
@@ -34,7 +34,7 @@ TRIED = {
     "data info": "folder",
     "data keys": "secret",
     "data list": "",
-    "data store": "said.npz pieces",
+    "data store": "concepts.npz pieces",
     "demo": TIMED,
     "dissect": "--model resnet18 --data mydata --dataset mask_folder --out out",
     "doctor": "",
@@ -49,7 +49,7 @@ TRIED = {
     "models info": "monumai-lite0",
     "models list": "",
     "models train": "monumai-lite0 --data mydata",
-    "papers accept score": "said.npz --model model",
+    "papers accept score": "concepts.npz --model model",
     "papers accept train": "spec.yaml --out out",
     "papers accept tune": "image.png --model model --backbone resnet18 --space space.yaml",
     "papers findings list": "",
@@ -67,10 +67,10 @@ TRIED = {
     "report": "RUN",
     "run": "leakage_tabulartoy --short --out out",
     "sae audit": "model --module m --texts texts.txt --out out",
-    "sae dashboard": "said.npz --out out",
+    "sae dashboard": "concepts.npz --out out",
     "sae dissect": "codes --out out",
-    "sae explain": "said.npz --out out --address http://127.0.0.1:9/v1 --model m",
-    "sae judge": "said.npz --out out --address http://127.0.0.1:9/v1 --model m --kind detection",
+    "sae explain": "concepts.npz --out out --address http://127.0.0.1:9/v1 --model m",
+    "sae judge": "concepts.npz --out out --address http://127.0.0.1:9/v1 --model m --kind detection",
     "sign": "RUN --key secret",
     "study": "demo",
     "verify": "RUN",
@@ -97,25 +97,25 @@ def bring(folder: Path) -> None:
     random = np.random.default_rng(0)
     truth = random.random((60, 6)) < 0.4
     values = truth + random.normal(0, 0.3, truth.shape)
-    np.savez(folder / "said.npz", values=values, truth=truth)
+    np.savez(folder / "concepts.npz", values=values, truth=truth)
     (folder / "model").mkdir()
     Image.new("RGB", (32, 32)).save(folder / "image.png")
     (folder / "thresholds.yaml").write_text("questions: {exists: partly}\n")
     (folder / "space.yaml").write_text("{}\n")
-    (folder / "spec.yaml").write_text("name: mine\nevidence: said.npz\n")
+    (folder / "spec.yaml").write_text("name: mine\nevidence: concepts.npz\n")
     (folder / "texts.txt").write_text("a text\n")
 
 
 def answer(arguments: list[str]) -> tuple[int, str]:
     """How a command ends, and what it prints."""
-    said = io.StringIO()
+    printed = io.StringIO()
     sys.argv = ["theodolite", *arguments]
     try:
-        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
             theodolite()
     except SystemExit as end:
-        return int(end.code or 0), said.getvalue()
-    return 0, said.getvalue()
+        return int(end.code or 0), printed.getvalue()
+    return 0, printed.getvalue()
 
 
 def main() -> None:
