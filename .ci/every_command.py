@@ -70,7 +70,7 @@ TRIED = {
     "sae dashboard": "concepts.npz --out out",
     "sae dissect": "codes --out out",
     "sae explain": "concepts.npz --out out --address http://127.0.0.1:9/v1 --model m",
-    "sae judge": "concepts.npz --out out --address http://127.0.0.1:9/v1 --model m --kind detection",
+    "sae judge": "concepts.npz --out out --address http://127.0.0.1:9/v1 --model m --kind fuzzing",
     "sign": "RUN --key secret",
     "study": "demo",
     "verify": "RUN",
