@@ -58,7 +58,9 @@ python .ci/transcript.py "$wheel" "$home/full" "$home/release/transcript" README
 # what others build on it: the page and the walks, with the wheel and its extra for tests
 python .ci/transcript.py "$wheel[testing]" "$home/full" "$home/release/transcript" docs/extending.md |
   tee -a "$home/release/transcript.txt"
-for walk in "$PWD"/walks/*.py; do  # those that need an extra: in the full environment, on the wheel
+walks=("$PWD"/walks/*.py)
+[ -z "${THEODOLITE_FULL:-}" ] || walks+=("$PWD"/walks/long/*.py)
+for walk in "${walks[@]}"; do  # those that need an extra: in the full environment, on the wheel
   walk_python=("$home/release/transcript/env/bin/python")
   ! head -3 "$walk" | grep -q "needs theodolite\[" ||
     walk_python=(env "PYTHONPATH=$home/release/transcript/wheel" "$home/full/bin/python")
