@@ -44,7 +44,7 @@ start = "ray start --head --block --num-cpus=0 --port=6379 --node-manager-port=6
 words = [*start.split(), f"--autoscaling-config={folder}/cluster.json"]
 server = subprocess.Popen(words, stdout=subprocess.DEVNULL)
 try:
-    while ":6391" not in subprocess.check_output(("ss", "-ltn"), text=True)  # noqa: S607:
+    while ":6391" not in subprocess.check_output(("ss", "-ltn"), text=True):  # noqa: S607
         time.sleep(0.5)  # until it has started
     audit = f"theodolite audit {folder}/mine --resamples 100 --quiet --out {folder}"
     subprocess.run(f"{audit}/local".split(), check=True, stdout=subprocess.DEVNULL)
