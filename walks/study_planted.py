@@ -24,7 +24,8 @@ from theodolite_study.demo.people import Crowd
 PORT = 18520
 FACTS = {
     "institution": "University", "responsible": "A. Smith, smith@example.org",
-    "data_protection": "privacy@example.org", "purpose": "We compare two kinds of explanations.",
+    "data_protection": "privacy@example.org",
+    "purpose": "We compare how well people like the maps of two methods.",
     "approval": "none, because people are scripted", "legal_basis": "consent",
     "risks": "There are no known risks.", "age_min": 18, "recipients": "This computer",
     "transfer": "none", "until": "2099-12-31", "publish": "no", "authority": "the authority",
