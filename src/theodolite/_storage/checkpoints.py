@@ -3,7 +3,6 @@
 Such a file is a pickle, which is a program. It is read only if it lists tensors and nothing else.
 Its text is checked before torch sees it; then torch's safe reader loads it."""
 
-import hashlib
 import pickletools
 import zipfile
 import zlib
@@ -14,7 +13,7 @@ import numpy as np
 
 from theodolite._storage.arrays import read_safetensors
 from theodolite._storage.optional import require
-from theodolite._storage.paths import size_within
+from theodolite._storage.paths import sha256_of, size_within
 from theodolite.errors import EvidenceError, UnsafeInputError
 
 MAX_BYTES = 1 << 36
@@ -53,7 +52,7 @@ def read_checkpoint(path: Path, *, known: str = "") -> dict[str, np.ndarray]:
     """
     what = f"weights {path.name!r}"
     size_within(path, MAX_BYTES, "weights")
-    if not known or hashlib.sha256(path.read_bytes()).hexdigest() != known:
+    if not known or sha256_of(path) != known:
         _check_archive(path, what)
     torch = _torch()
     try:

@@ -14,9 +14,8 @@ from jaxtyping import Float
 
 from theodolite._stats.draws import (
     ENOUGH,
-    FALSE_DISCOVERIES,
     NARROW,
-    compare_with_draws,
+    compare_items_with_draws,
     compute_draw_p,
 )
 from theodolite._stats.intervals import quantile
@@ -114,20 +113,22 @@ def concept_answers(
     values, draws = probed.values[0], probed.draws[:, 0]
     p = np.array([compute_draw_p(own, draws[:, c]) for c, own in enumerate(values)])
     adjusted = correct_discoveries(p)
-    answers = []
-    for c, name in enumerate(evidence.concepts.names):
-        own = draws[:, c][~np.isnan(draws[:, c])]
+    defined = [own[~np.isnan(own)] for own in draws.T]
+    intervals = np.empty((2, len(values)))
+    for c, own in enumerate(defined):
         moved = probed.values[1:, c] - probed.draws[:, 1:, c].mean(axis=0)
-        low, high = _interval(values[c] - own.mean() if len(own) else math.nan, moved, own)
-        passed = len(p) == 1 or bool(adjusted[c] <= FALSE_DISCOVERIES)
-        answer = compare_with_draws(values[c], own, (low, high), passed=passed, best=1.0)
+        intervals[:, c] = _interval(values[c] - own.mean() if len(own) else math.nan, moved, own)
+    decided = compare_items_with_draws(values, draws, intervals, best=1.0)
+    answers = []
+    for c, (name, own) in enumerate(zip(evidence.concepts.names, defined, strict=True)):
+        low, high = intervals[:, c].tolist()
         sentence = describe(
-            name, int(probed.latents[c]), float(values[c]), own, answer, float(adjusted[c]),
+            name, int(probed.latents[c]), float(values[c]), own, decided[c], float(adjusted[c]),
             int((~np.isnan(p)).sum()),
         )  # fmt: skip
         answers.append(ConceptAnswer(
             name, int(probed.latents[c]), float(values[c]), low, high, own, float(p[c]),
-            float(adjusted[c]), answer, sentence,
+            float(adjusted[c]), decided[c], sentence,
         ))  # fmt: skip
     return ConceptAnswers(tuple(answers), _decide_all(answers, values, draws))
 
