@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-WALKS = sorted((ROOT / "walks").glob("*.py"))
+WALKS = sorted((ROOT / "walks").rglob("*.py"))
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ LARGEST = 16 << 20
 
 @dataclass(frozen=True)
 class DossierSigners:
-    """Signers with whom the signatures of a dossier are compared."""
+    """Signers that the signatures of a dossier are compared with."""
 
     signers: Path | None = None
     """A file of allowed signers, as OpenSSH has them."""

@@ -59,7 +59,7 @@ class Crowd:
 
 @dataclass
 class ScriptedPerson:
-    """Somebody with cookies and a taste of their own."""
+    """A scripted participant with cookies and preferences."""
 
     crowd: Crowd
     number: int
